@@ -1,16 +1,15 @@
-"""What is claimed of suggestions: how probable each is, and how many of a list are right.
+"""Claims about suggestions: the probability of each, and how many of a list are right.
 
-The posterior is right where all true labels are annotated with one chance. Where people annotate what is
-obvious first, fewer of the surest suggestions are right, and annotations cannot show that. So the share that is right
-at the top of a list has a prior of its own, beside c, and decisions and answers update both. The model is in
-docs/method.md, "Missing labels", and how its constants were chosen in docs/choices/reviews.md, "Claims".
+The posterior assumes that every true label is annotated with the same chance. If people annotate the obvious first,
+fewer of the surest suggestions are right, which annotations cannot show. So the share that is right at the top of a
+list has a prior of its own, besides c, and decisions and answers update both. docs/method.md, "Missing labels", has the
+model, and docs/choices/reviews.md, "Claims", how its constants were chosen.
 
-The posterior also takes the label frequency of a label for the same at all scores. Where it comes from answers, the
-scores can deny that: a label that is annotated in .9 of the highest scores has no c of .6 there. So the posterior u
-serves as a score alone, for the form in which `core.frequency.questions` takes the answers: Pr(y=1 | u, s=0) =
-kappa o^(1 - d), with o the odds of being annotated at u, by isotonic regression of all labels together. One kappa makes
-the probabilities add up to the number of labels that c says to be missing; of d the mean of its posterior is taken. How
-near that comes: docs/choices/reviews.md, "Probabilities by answers".
+The posterior also assumes that c of a label is the same at all scores. If c comes from answers, scores can contradict
+this: a label annotated in 0.9 of the highest scores does not have c = 0.6 there. So the posterior u only serves as a
+score, in the form that `core.frequency.questions` fits to answers: Pr(y=1 | u, s=0) = kappa o^(1 - d), where o are the
+odds of being annotated at u, by isotonic regression over all labels. kappa makes the probabilities add up to the number
+of missing labels by c; d is its posterior mean. Its accuracy: docs/choices/reviews.md, "Probabilities by answers".
 """
 
 from collections.abc import Callable
@@ -32,14 +31,14 @@ from mpu_cli.core.predictions import Predictions, values_at
 from mpu_cli.core.selection import Estimates
 from mpu_cli.people.suggestions import Choice, Count, Z, log_odds, posterior_at, posterior_blocks, suggest
 
-# What d may be, and the standard deviation of its prior about 0.
+# The grid of d, and the standard deviation of its prior around 0.
 _DEPTHS = np.arange(-0.3, 0.91, 0.05)
 _OF_DEPTH = 0.25
-# log kappa ends here in either direction, and log odds from above.
+# log kappa is limited to this in either direction, and log odds from above.
 _LARGEST_OF_ANSWERS = 20.0
 
 
-# From posteriors to what is claimed of them by c and by both ends of its interval: shape (3, m).
+# Turns posteriors, shape (m,), into probabilities at c and at both ends of its interval: shape (3, m).
 Claimed = Callable[[np.ndarray], np.ndarray]
 
 
@@ -50,11 +49,11 @@ def by_answers(
     answers: Answers,
     reviewed: ReviewedFrequency,
 ) -> Claimed | None:
-    """Learn probabilities of posteriors from answers to questions; 0 stays 0.
+    """Learn from answers to questions how to turn posteriors into probabilities; 0 stays 0.
 
     `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
-    `reviewed`: that comes from these answers.
-    Returns: None where no label is annotated by chance.
+    `reviewed`: the label frequency from these answers.
+    Returns: None if no label is annotated by chance.
     """
     scores = _scores(probabilities, frequency)
     annotated = LabelFrequency.of(1.0, labels.shape, frequency.verified and frequency.verified.left_to_chance())
@@ -87,7 +86,7 @@ def by_answers(
 
 
 def scores_of(posterior: np.ndarray) -> np.ndarray:
-    """Return float32 numbers in the same order, by a third of log odds, so that those near 1 are told apart too."""
+    """Return float32 scores in the same order, sigmoids of a third of the log odds, which stay distinct near 1."""
     scores: np.ndarray = expit(
         log_odds(posterior.astype(np.float32), _LARGEST_OF_ANSWERS, -4 * _LARGEST_OF_ANSWERS) / 3
     )
@@ -104,7 +103,7 @@ def _scores(probabilities: Predictions, frequency: LabelFrequency) -> Prediction
 
 
 def _of_total(total: float, depth: float, cells: np.ndarray, log_odds: np.ndarray) -> float:
-    """Return log kappa by which `total` cells are true, of the counts of cells at some log odds."""
+    """Return log kappa at which `total` cells are true, given counts of cells at some log odds."""
     from scipy.optimize import brentq  # is slow to import
 
     def off(log_kappa: float) -> float:
@@ -120,34 +119,34 @@ def _odds_of_answers(probabilities: np.ndarray) -> np.ndarray:
     return log_odds(probabilities.astype(float), _LARGEST_OF_ANSWERS, -4 * _LARGEST_OF_ANSWERS)
 
 
-# Of the line a + b (z - mean z) at the top of a list: a and b on a grid, and the normal prior of a.
+# The line a + b (z - mean z) at the top of a list: the grids of a and b, and the normal prior of a.
 _LEVELS, _SLOPES = (
     values.reshape(-1, 1, 1) for values in np.meshgrid(np.arange(-7.0, 9.01, 0.1), np.array([0.0, 0.8]))
 )
 _MEAN, _DEVIATION = 1.2, 1.05
-# The top are as many as this part of the annotations, within these limits.
+# The size of the top, relative to the number of annotations, and its limits.
 _TOP, _FEWEST, _MOST = 0.05, 10, 200
-# Above this z, claims are so sure that their differences say little: there, z rises by this factor only.
+# Above this z, differences between claims mean little: there, z rises only by this factor.
 _SURE_LOG_ODDS, _RISE_OF_SURE = 3.0, 0.05
-# The line is used down to this far below the lowest z of the top, and fades to the claims over this distance.
+# The line extends this far below the lowest z of the top, and fades into the claims over this distance.
 _LINE_REACHES, _LINE_FADES = 2.0, 4.0
-_SHARE_IN_ORDER = 0.95  # of the fading, at most, so that claims stay in order
-# Weights of c, and of the lower and the upper end of its 90 % interval: together they have the variance of a normal c.
+_SHARE_IN_ORDER = 0.95  # the largest slope of the fading: below 1, claims stay in order
+# Weights of c and of both ends of its 90 % interval, which together have the variance of a normal c.
 _WEIGHTS = np.array([0.63, 0.185, 0.185])
-# Log odds of posteriors end here, and are tabulated.
+# The limit of the log odds of posteriors, and their grid.
 _LARGEST = 12.0
 _TABULATED = np.linspace(-_LARGEST, _LARGEST, 481)
-# Of the normal distribution, outside which 5 % lie.
+# 5 % of a normal distribution lie outside.
 _Z = 1.96
 
 
 @dataclass(frozen=True)
 class Decided:
-    """What was decided of suggestions."""
+    """Decisions on suggestions."""
 
     answered: int
     yes: int
-    interval: tuple[float, float]  # 95 %, of the share that is true, if those decided are a sample
+    interval: tuple[float, float]  # 95 %, of the share that is true, if these are a random sample
 
     @classmethod
     def of(cls, true: np.ndarray) -> "Decided":
@@ -160,12 +159,11 @@ class Decided:
 class Claims:
     """Probabilities of suggestions by their posteriors."""
 
-    # float64, shape (G, 481): at log odds of posteriors from -12 to 12, in each of G cases that may hold
-    right: np.ndarray
-    weights: np.ndarray  # float64, shape (G,): how probable each case is
+    right: np.ndarray  # float64, shape (G, 481): in each of G cases, at log odds of posteriors from -12 to 12
+    weights: np.ndarray  # float64, shape (G,): the probability of each case
     decided: Decided | None = None
-    at_top: Count | None = None  # how many are right of the first ones, whatever is listed; None where c was given
-    log_kappa: float | None = None  # what is added to log odds where as many as claimed cannot be missing
+    at_top: Count | None = None  # how many of the top are right, whatever is listed; None if c was given
+    log_kappa: float | None = None  # added to log odds if fewer labels are missing than claimed
 
     @classmethod
     def of(
@@ -176,12 +174,12 @@ class Claims:
         choice: Choice,
         left_out: csr_array | None = None,
     ) -> "Claims":
-        """Learn what may be claimed from annotations, answers and decisions.
+        """Learn claims from annotations, answers and decisions.
 
-        Where c was given and nothing is decided, claims are the posteriors.
+        If c was given and nothing is decided, claims are the posteriors.
 
-        `probabilities`: those of `evidence`, perhaps by the other labels too.
-        `choice`, `left_out`: of `suggest`; the top is that of the list.
+        `probabilities`: those of `evidence`, or these given the other labels.
+        `choice`, `left_out`: as for `suggest`.
         """
         frequency, reviewed, answers = evidence.frequency, evidence.reviewed, problem.answers
         learned = None
@@ -197,7 +195,7 @@ class Claims:
             claims = cls.learned(claimed, top.probabilities, decided, true, is_listed)
             is_asked, may_be_none = len(true) or learned, reviewed is None or reviewed.interval[1] == 1
             if is_asked and may_be_none and not true.any():
-                # People found no missing label: that there is none is as probable as all other cases.
+                # People found no missing label: the case that none is missing gets half of the weight.
                 right, weights = np.vstack([claims.right, np.zeros((1, len(_TABULATED)))]), np.append(claims.weights, 1)
                 claims = replace(claims, right=right, weights=weights / 2)
             return replace(claims, at_top=claims.expected_right(top.probabilities))
@@ -214,15 +212,14 @@ class Claims:
     ) -> "Claims":
         """Learn from posteriors at the top of a list, and from those decided.
 
-        `claimed`: makes of posteriors what they are by c, and at both ends of its interval: shape (3, m).
-        `true`: bool, shape (m,): what was decided.
-        `is_listed`: bool, shape (m,): which of them are suggestions, and not answers or cells of whole instances.
+        `true`: bool, shape (m,): the decisions.
+        `is_listed`: bool, shape (m,): which decisions are on suggestions, not answers or cells of reviewed instances.
         """
         at, of_top = expit(_TABULATED), np.append(top, decided[is_listed])
         of_top = _log_odds(claimed(of_top if len(of_top) else np.ones(1)))
         centre, least = of_top.mean(axis=1)[:, None], of_top.min(axis=1)[:, None] - _LINE_REACHES
         z = _log_odds(claimed(at))
-        off = _LEVELS + _SLOPES * (least - centre) - least  # that fades below, as far as claims stay in order
+        off = _LEVELS + _SLOPES * (least - centre) - least  # fades below the line, so slowly that claims stay in order
         fading = (1 - (least - z) / np.maximum(_LINE_FADES, -off / _SHARE_IN_ORDER)).clip(0, 1)
         lines = np.where(
             z < least, z + off * fading, _LEVELS + _SLOPES * (np.maximum(z, least) - centre)
@@ -237,22 +234,22 @@ class Claims:
         return cls(right, (weights / weights.sum()).ravel(), Decided.of(of_list) if len(of_list) else None)
 
     def adding_up_to(self, total: float, every: np.ndarray) -> "Claims":
-        """Return claims with log odds lower by one number, so that those of `every` posterior add up to a total."""
+        """Return claims with log odds lowered by a constant, so that those of `every` posterior add up to a total."""
         log_odds, cells = np.unique(_odds_of_answers(self.corrected(every)), return_counts=True)
         return replace(self, log_kappa=_of_total(total, 0.0, cells, log_odds))
 
     def corrected(self, posterior: np.ndarray) -> np.ndarray:
-        """Return probabilities for posteriors, in the same order and precision; 0 stays 0."""
+        """Turn posteriors into probabilities, in the same order and precision; 0 stays 0."""
         with np.errstate(divide="ignore"):
             log_odds = logit(posterior.astype(float))
-        below = np.minimum(log_odds + _LARGEST, 0)  # the table
+        below = np.minimum(log_odds + _LARGEST, 0)  # the grid
         corrected: np.ndarray = expit(np.interp(log_odds, _TABULATED, logit(self.weights @ self.right)) + below)
         if self.log_kappa is not None:
             corrected = np.where(posterior > 0, below_ceiling(self.log_kappa + _odds_of_answers(corrected)), 0)
         return corrected.astype(posterior.dtype)
 
     def expected_right(self, posterior: np.ndarray) -> Count:
-        """Estimate how many suggestions with these posteriors are right; the 90 % interval covers chance too."""
+        """Estimate how many suggestions with these posteriors are right; the 90 % interval includes chance."""
         r = self.corrected(posterior).astype(float)
         sums = self.right @ np.bincount(_place(posterior), minlength=len(_TABULATED))  # in each case
         order = np.argsort(sums)
@@ -262,15 +259,12 @@ class Claims:
         count = Count(r.sum(), max(r.sum() - fewer, 0.0), min(r.sum() + more, float(len(r))))
         if self.log_kappa is None:
             return count
-        before = replace(self, log_kappa=None).expected_right(posterior)  # the ends go by what is known of lists alone
+        before = replace(self, log_kappa=None).expected_right(posterior)  # the ends ignore the total
         return replace(count, low=min(before.low, count.expected), high=before.high)
 
 
 def _of_c(estimates: Estimates) -> Claimed:
-    """Return what makes of posteriors what they are by c and by both ends of its interval: shape (3, m).
-
-    Annotations are what they are, so that posteriors are in proportion to (1-c) / c.
-    """
+    """Turn posteriors into those at c and at both ends of its interval: they are proportional to (1-c) / c."""
     c = estimates.overall.c if estimates.are_estimated else 0.5
     of_c = np.clip(c * np.array([1.0, *estimates.range_of_c]), 1e-3, 1 - 1e-3)
     ratio = ((1 - of_c) / of_c)[:, None]
@@ -278,11 +272,11 @@ def _of_c(estimates: Estimates) -> Claimed:
 
 
 def _decided(problem: Problem, learned: Answers | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return cells that were not annotated and are decided, whether each is true, and whether it is a suggestion.
+    """Return decided cells that were not annotated, whether each is true, and whether it is a suggestion.
 
-    Others are of answers that claims have learned from, and of instances that were drawn and completely reviewed.
-    Left out are added ones, for which nothing had been claimed. Where all is yes, people may have recorded only
-    what they accept, so that only lists that were answered in order are a sample of what was claimed.
+    Others are answers that claims have learned from, and cells of completely reviewed random instances. Added labels
+    are left out, since nothing was claimed about them. If all decisions are yes, people may have recorded only what
+    they accept: then only lists that were answered in order count.
     """
     verified, origins = problem.verified, problem.origins
     if verified is None:
@@ -309,13 +303,13 @@ def _decided(problem: Problem, learned: Answers | None) -> tuple[np.ndarray, np.
 
 
 def _log_odds(claimed: np.ndarray) -> np.ndarray:
-    """Return log odds, which rise less above where claims are sure: any shape."""
+    """Return log odds, compressed where claims are sure: any shape."""
     z = log_odds(claimed, _LARGEST)
     bent: np.ndarray = np.minimum(z, _SURE_LOG_ODDS) + _RISE_OF_SURE * np.maximum(z - _SURE_LOG_ODDS, 0)
     return bent
 
 
 def _place(posterior: np.ndarray) -> np.ndarray:
-    """Return the nearest of the tabulated log odds of each: int, shape (m,)."""
+    """Return the nearest grid point of each: int, shape (m,)."""
     z = log_odds(posterior.astype(float), _LARGEST)
     return np.rint(np.interp(z, _TABULATED, np.arange(len(_TABULATED)))).astype(int)

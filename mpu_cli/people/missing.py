@@ -1,4 +1,4 @@
-"""What is missing from data, found by all that is known: features, other labels, answers and decisions."""
+"""Missing labels found from all evidence: features, other labels, answers and decisions."""
 
 from dataclasses import dataclass, replace
 
@@ -31,22 +31,22 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 class Suggestions:
     """Missing labels of data."""
 
-    # ndarray or csr_array of float32, shape (n, q): how probable each label is by the features, out of fold, and of
-    # few labels also by the other annotations
+    # ndarray or csr_array of float32, shape (n, q): Pr(y=1) of each label from the features, out of fold, and, if
+    # labels are few, from the other annotations
     probabilities: Predictions
     ids: np.ndarray  # int, shape (q,): the label of each column
-    annotated: csr_array  # bool, shape (n, q): what is annotated or verified as true, without what is verified as false
-    confirmed: csr_array  # bool, shape (n, q): what is true and not annotated: verified, or filled in before
+    annotated: csr_array  # bool, shape (n, q): annotated or verified as true, and not verified as false
+    confirmed: csr_array  # bool, shape (n, q): true but not annotated: verified, or filled in before
     frequency: LabelFrequency
-    # `of_labels`, `of_all`: how many labels are missing: of each, and of all together; None where c is unknown
+    # `of_labels`, `of_all`: numbers of missing labels, of each label and in total; None if c is unknown
     of_labels: Count | None
     of_all: Count | None
     found: int  # how many of these are verified as true
     listed: Cells  # the suggestions, the most probable first
     right: Count  # how many of these are right
-    filling_in: FillingIn  # how many of these to fill in; none where none raises the expected F1
-    decided: Decided | None  # what was decided of suggestions; probabilities are corrected by it
-    answers: int  # answers to questions, which the probabilities and the counts go by
+    filling_in: FillingIn  # how many of these to fill in
+    decided: Decided | None  # decisions on earlier suggestions, by which probabilities are corrected
+    answers: int  # answers to questions, on which probabilities and counts rest
 
 
 def find(
@@ -57,12 +57,12 @@ def find(
     implications: Implications | None = None,
     run: Run = DEFAULT_RUN,
 ) -> Suggestions:
-    """List what is missing.
+    """List missing labels.
 
-    `problem`: perhaps without features. Verified cells are not listed again.
+    `problem`: features are not needed. Verified cells are not listed again.
     `ids`: int, shape (q,): the label, as written in files, of each column; ascending.
     `choice`: as for `suggest`.
-    `implications`: what labels of an instance imply is not listed.
+    `implications`: labels implied by others of the instance are not listed.
     """
     labels, frequency = problem.labels, evidence.frequency
     positive = frequency.positives(labels).astype(bool)
@@ -91,14 +91,13 @@ def find(
         listed = suggest(probabilities, positive, frequency, choice, implied, claims.corrected)
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
         if estimates.is_known:
-            if is_by_lists and claims.decided is not None:  # what the list has at least is missing
+            if is_by_lists and claims.decided is not None:  # the right ones of the list are missing
                 left = replace(left, low=max(left.low, min(right.low, left.expected)))
             if is_by_lists:
                 of_all = Count(*(count + found.nnz for count in vars(left).values()))
-            is_open = (
-                is_by_lists and claims.decided is None
-            )  # c may be wrong, so that it does not limit what a list has
-            limits = left.expected, left.low, np.inf if is_open else left.high
+            # Before any decision c may be wrong, so it does not limit how many of a list may be right.
+            most = np.inf if is_by_lists and claims.decided is None else left.high
+            limits = left.expected, left.low, most
             right = Count(*map(min, vars(right).values(), limits))
         filling_in = worth_filling_in(listed, annotated, float(left.expected))
     return Suggestions(

@@ -1,8 +1,8 @@
 """Label correlations for completion: Pr(y_k=1 | x, s_j of all j other than k).
 
-A model predicts from the features x alone, since a new instance has no annotations. An instance of the data has some,
-and where labels go together these say more than its features do. The log odds of a label are the log odds of its
-prediction plus a sum over the other labels s_j (1 - p_j), weighted by v_jk >= 0: docs/method.md, "Missing labels".
+A model predicts from the features x alone, since a new instance has no annotations. Instances of the data have some,
+which say more than features if labels are correlated. The log odds of a label are those of its prediction plus a sum of
+s_j (1 - p_j) over the other labels, weighted by v_jk >= 0: docs/method.md, "Missing labels".
 """
 
 from collections.abc import Callable, Iterator
@@ -22,18 +22,18 @@ from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 FOLDS = 5
-# The parameters of a fold are learned from this many instances and cells at most.
+# The parameters of a fold are learned from at most this many instances and cells.
 _MOST_INSTANCES, _MOST_CELLS = 20_000, 1 << 22
 # Inverse variances of the priors.
 _OF_SLOPES, _OF_BIASES, _OF_WEIGHTS = 100.0, 10.0, 3.0
 _ITERATIONS = 30
-# Log odds of predictions end here, in either direction.
+# The limit of the log odds of predictions.
 _LARGEST_LOG_ODDS = 20.0
-# So few that they stay in the processor's cache.
+# Few enough to stay in the processor's cache.
 _CELLS_AT_A_TIME = 1 << 16
 
 
-# From log odds that are predicted, float32, shape (n, q), and s (1 - p) to log odds by the other labels too.
+# Turns predicted log odds, float32, shape (n, q), and s (1 - p) into log odds given the other labels.
 _Given = Callable[[np.ndarray, csr_array], np.ndarray]
 
 
@@ -47,11 +47,10 @@ def given_other_labels(
     """Return Pr(y_k=1 | x, annotations of the labels other than k) of all cells.
 
     `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
-    Returns: ndarray or csr_array of float32, shape (n, q): calibrated. The given ones where these are sparse, since
-    labels are many, where no instance has two labels, and where the annotations of the other labels do not make those
-    of a label more probable, out of fold.
+    Returns: ndarray or csr_array of float32, shape (n, q): calibrated. Unchanged if sparse (labels are many), if no
+    instance has two labels, or if the other labels do not predict annotations better, out of fold.
 
-    Each of two labels is true where the other is, and half of them are annotated; features tell nothing.
+    Two labels are true in the same instances, and half of each are annotated; features are useless.
 
     >>> rng = np.random.default_rng(0)
     >>> true = np.repeat(rng.random((2000, 1)) < 0.3, 2, axis=1)
@@ -99,7 +98,7 @@ def _learn(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequ
     np.fill_diagonal(together, 0)
     of, on = np.nonzero(together)  # other weights stay 0
     m = len(of)
-    learned = together.any(axis=0)  # where labels never stand with others, p stays as it is
+    learned = together.any(axis=0)  # p of a label that never occurs with others stays as it is
     blocks = []  # log odds of p, s (1 - p) and its transpose, s, and c
     for rows in _blocks(*probabilities.shape):
         evidence = _evidence(probabilities[rows], positive[rows])
@@ -108,7 +107,7 @@ def _learn(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequ
         blocks.append((z, evidence, csr_array(evidence.T), positive[rows].toarray(), c))
 
     def by(values: np.ndarray) -> _Given:
-        weights = np.zeros((q, q), np.float32)  # v: what the label of the row says about the label of the column
+        weights = np.zeros((q, q), np.float32)  # v_jk: row j, column k
         weights[of, on] = values[:m]
         slopes, biases = values[m:].astype(np.float32).reshape(2, q)  # a and b
 
@@ -139,7 +138,7 @@ def _learn(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequ
 
     start = np.concatenate([np.zeros(m), np.ones(q), np.zeros(q)])
     bounds = [(0, None)] * m + [(None, None)] * (2 * q)
-    limits = {"maxiter": _ITERATIONS, "ftol": 1e-6}  # relative; sums of 32-bit numbers are not known much better
+    limits = {"maxiter": _ITERATIONS, "ftol": 1e-6}  # relative, about the precision of sums in 32 bits
     return by(minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits).x)
 
 
@@ -151,7 +150,7 @@ def _evidence(probabilities: np.ndarray, positive: csr_array) -> csr_array:
 
 
 def _loss(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequency) -> float:
-    """Return the negative log likelihood of the annotations, the constant of annotated labels aside."""
+    """Return the negative log likelihood of the annotations, up to a constant."""
     return sum(
         _loss_of(probabilities[rows], positive[rows].toarray(), frequency.rows(rows).of_cells(slice(None)))
         for rows in _blocks(*probabilities.shape)
@@ -159,7 +158,7 @@ def _loss(probabilities: np.ndarray, positive: csr_array, frequency: LabelFreque
 
 
 def _blocks(n: int, q: int) -> Iterator[slice]:
-    """Part instances."""
+    """Split instances into blocks."""
     step = max(1, _CELLS_AT_A_TIME // q)
     return (slice(start, start + step) for start in range(0, n, step))
 

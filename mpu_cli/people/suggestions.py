@@ -1,11 +1,11 @@
-"""What is missing: cells (instance, label) that are not annotated and probably true, and how many of them there are.
+"""Missing labels: cells (instance, label) that are not annotated but probably true, and their number.
 
 A true label is annotated with probability c, a false one never, so by Bayes' rule (Elkan and Noto, KDD 2008, Section 2)
 
     Pr(y=1 | x, s=0) = (1 - c) p / (1 - c p),   p = Pr(y=1 | x).
 
-Everything is computed from out-of-fold predictions of all instances, a block of instances at a time. Cells whose truth
-is known, and ignored ones, are never listed.
+Everything is computed from out-of-fold predictions of all instances, a block of instances at a time. Verified and
+ignored cells are never listed.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,27 +25,27 @@ from mpu_cli.core.labels.verified import Verdict
 from mpu_cli.core.predictions import FEW_LABELS, Predictions, f1_score, values_at
 from mpu_cli.errors import DataError
 
-Z = 1.645  # of a normal distribution, outside which 10 % lie
-_CELLS = 1 << 21  # of a block
+Z = 1.645  # 10 % of a normal distribution lie outside
+_CELLS = 1 << 21  # in a block
 
 Correction: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 
 def unannotated_posterior(probabilities: Any, c: ArrayLike) -> Any:
-    """Return Pr(y=1 | x, s=0): how probably a label is true that is not annotated.
+    """Return Pr(y=1 | x, s=0), the probability that an unannotated label is true.
 
     Parameters
     ----------
     probabilities : array_like, shape (n, q) or any other, or sparse matrix
-        p = Pr(y=1 | x), in [0, 1]. Training instances must be predicted out of fold: a model that has seen an instance
-        has learned that a label is not annotated there.
+        p = Pr(y=1 | x), in [0, 1]. Predict training instances out of fold: a model that has seen an instance has
+        learned that the label is not annotated there.
     c : array_like, broadcastable to `probabilities`
         Label frequency, Pr(annotated | true), in [0, 1].
 
     Returns
     -------
     ndarray, or csr_array of a sparse matrix, of float32 or float64, shape of `probabilities`
-        Never above p. 0 where c is 1, since a label that is not annotated is then false.
+        Never above p. 0 if c is 1, since unannotated labels are then false.
 
     Raises
     ------
@@ -81,14 +81,14 @@ def unannotated_posterior(probabilities: Any, c: ArrayLike) -> Any:
 
 
 def log_odds(probabilities: np.ndarray, largest: float, least: float | None = None) -> np.ndarray:
-    """Return log odds of probabilities from 0 to 1, which end at `largest`, and at `least` or minus the same."""
+    """Return log odds of probabilities from 0 to 1, clipped at `largest`, and at `least` or minus `largest`."""
     with np.errstate(divide="ignore"):
         unlimited: np.ndarray = logit(probabilities)
     return unlimited.clip(-largest if least is None else least, largest)
 
 
 def posterior_blocks(predictions: Predictions, frequency: LabelFrequency) -> Iterator[tuple[slice, Predictions]]:
-    """Yield posteriors of a block of instances after another, as if no cell were verified."""
+    """Yield posteriors of block after block of instances, as if no cell were verified."""
     n, q = predictions.shape
     by_chance = replace(frequency, verified=None)
     for start in range(0, n, size := max(1, _CELLS // min(q, FEW_LABELS))):
@@ -105,7 +105,7 @@ def posterior_blocks(predictions: Predictions, frequency: LabelFrequency) -> Ite
 def posterior_at(
     probabilities: Predictions, frequency: LabelFrequency, rows: np.ndarray, columns: np.ndarray
 ) -> np.ndarray:
-    """Return posteriors of a subset of the cells, as if they were not verified."""
+    """Return posteriors of some cells, as if they were not verified."""
     p = values_at(probabilities, rows, columns)
     posterior: np.ndarray = unannotated_posterior(p, frequency.by_chance(rows, columns))
     return posterior
@@ -113,12 +113,12 @@ def posterior_at(
 
 @dataclass(frozen=True)
 class Cells:
-    """Cells with their probabilities, in any order."""
+    """Cells with the probability that their label is true, in any order."""
 
-    # `rows`, `columns`: int64, shape (m,): their instances and their labels
+    # `rows`, `columns`: int64, shape (m,): instances and labels
     rows: np.ndarray
     columns: np.ndarray
-    probabilities: np.ndarray  # float32, shape (m,): how probably each label is true
+    probabilities: np.ndarray  # float32, shape (m,)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -136,18 +136,18 @@ class Cells:
         return Cells(*map(np.concatenate, zip(vars(self).values(), vars(others).values(), strict=True)))
 
     def best(self, most: int | None = None) -> "Cells":
-        """Return the most probable ones, at most `most`, the most probable first; equals in their order."""
+        """Return the most probable cells, at most `most`, in descending order; equal ones in their order."""
         return self[np.argsort(-self.probabilities, kind="stable")[:most]]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which suggestions are wanted: what meets all of these."""
+    """Which suggestions are wanted: those that meet all of these conditions."""
 
-    top: int | None = None  # how many of all, the most probable ones
-    least: float | None = None  # of at least this probability
-    per_instance: int | None = None  # how many of each instance, the most probable ones
-    columns: np.ndarray | None = field(default=None, compare=False)  # bool, shape (q,): of these labels. None: of all.
+    top: int | None = None  # at most this many, the most probable ones
+    least: float | None = None  # with at least this probability
+    per_instance: int | None = None  # at most this many of each instance, the most probable ones
+    columns: np.ndarray | None = field(default=None, compare=False)  # bool, shape (q,): of these labels. None: all
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,8 @@ class Count:
 def no_fewer(missing: Count, right: Count, is_decided: bool) -> Count:
     """Return how many labels are missing, no fewer than are right at the top of a list.
 
-    What people have decided of lists outweighs c. Otherwise the list tells only how many are missing at least, unless c
-    leaves fewer than that in all likelihood.
+    Decisions on the list outweigh c. Without any, the list only raises the lower end, and only if c expects at least as
+    many.
 
     >>> no_fewer(Count(200.0, 10.0, 300.0), Count(140.0, 75.0, 190.0), is_decided=False)
     Count(expected=200.0, low=75.0, high=300.0)
@@ -183,14 +183,14 @@ def suggest(
     left_out: csr_array | None = None,
     correction: Correction = lambda posterior: posterior,
 ) -> Cells:
-    """List labels that are missing: neither annotated nor verified, the most probable first.
+    """List labels that are probably missing, neither annotated nor verified, the most probable first.
 
     `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
     `annotated`: bool, shape (n, q).
-    `left_out`: bool, shape (n, q): cells that are not to be listed.
-    `correction`: makes probabilities of posteriors, in the same order; 0 stays 0.
-    Returns: with Pr(y=1 | x, s=0) = (1-c) p / (1 - c p), none is 0, and corrected. What the correction makes
-    equal stays in the order of the posteriors; of equal posteriors the first instance is first, then the first label.
+    `left_out`: bool, shape (n, q): cells not to list.
+    `correction`: turns posteriors into probabilities, in the same order; 0 stays 0.
+    Returns: cells with Pr(y=1 | x, s=0) = (1-c) p / (1 - c p) above 0, corrected, in the order of the posteriors; equal
+    ones by instance, then by label.
 
     >>> p = np.array([[0.9, 0.5], [0.8, 0.1]], np.float32)
     >>> annotated = csr_array(np.array([[True, False], [False, False]]))
@@ -218,16 +218,16 @@ def missing_labels(
     reviewed: ReviewedFrequency | None = None,
     range_of_c: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[Count, Count]:
-    """Estimate how many true labels are not annotated, those that were found since included, as `mpu estimate-c` does.
+    """Estimate how many true labels are not annotated, including those found since, as `mpu estimate-c` does.
 
-    Of the true labels a share c is annotated, so that a annotated ones leave a number of others that is negative
-    binomial, with mean a (1-c) / c and variance a (1-c) / c^2. The interval of all is the range of c or, where c is
-    given, chance. Labels have one where people tell their c.
+    If a labels are annotated, a share c of the true ones, the number of others is negative binomial, with mean
+    a (1-c) / c and variance a (1-c) / c^2. The interval of the total comes from that of c or, if c is given, from
+    chance. Single labels have one only if people have decided about c.
 
     `annotated`: bool, shape (n, q).
-    `reviewed`: where the frequency comes from.
-    `range_of_c`: the ends of its interval, in multiples of c.
-    Returns: `of_labels`: of arrays of shape (q,), with NaN for ends that nobody knows; `of_all`: of numbers.
+    `reviewed`: the source of the frequency, if human decisions.
+    `range_of_c`: the ends of the interval of c, in multiples of c.
+    Returns: `of_labels`: arrays of shape (q,), NaN for unknown ends; `of_all`: numbers.
 
     >>> of_labels, of_all = missing_labels(csr_array(np.ones((30, 1), bool)), LabelFrequency.of(0.75, (30, 1)))
     >>> of_labels.expected.tolist(), of_all.expected, round(of_all.low, 1), round(of_all.high, 1)
@@ -241,7 +241,7 @@ def missing_labels(
         return Count(expected, np.minimum(low, expected), np.maximum(high, expected)), Count(*map(float, of_all))
     expected = by_chance * (1 - c) / c
     least, most = ((by_chance * (1 / np.minimum(c * ratio, 1) - 1)).sum() for ratio in range_of_c[::-1])
-    spread = Z * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # c is given: chance alone is left
+    spread = Z * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # if c is given, there is only chance
     unknown = np.full(len(expected), np.nan)
     low, high = max(float(least - spread), 0.0), float(most + spread)
     return Count(expected, unknown, unknown), Count(float(expected.sum()), low, high)
@@ -249,7 +249,7 @@ def missing_labels(
 
 @dataclass(frozen=True)
 class FillingIn:
-    """How many suggestions, the first ones, to fill in, and the expected F1 of the labels before and after."""
+    """How many of the first suggestions to fill in, and the expected F1 of the labels before and after."""
 
     size: int
     f1_before: float
@@ -257,11 +257,10 @@ class FillingIn:
 
 
 def worth_filling_in(listed: Cells, annotated: int, missing: float) -> FillingIn:
-    """Choose how many suggestions to fill in so that the expected F1 of the labels is the largest.
+    """Choose how many suggestions to fill in to maximise the expected F1 of the labels.
 
-    What is annotated is true. With A of these, M expected to be missing, and the first k suggestions filled in,
-    F1 = 2 (A + sum of their probabilities) / (A + k + A + M). A suggestion raises it if its probability is above half
-    of it.
+    With A annotations, all true, M labels expected to be missing, and the first k suggestions filled in,
+    F1 = 2 (A + sum of their probabilities) / (A + k + A + M). A suggestion raises F1 if its probability exceeds F1 / 2.
 
     `listed`: suggestions, the most probable first.
 
@@ -284,10 +283,7 @@ def _posteriors(
     left_out: csr_array | None,
     correction: Correction,
 ) -> Iterator[Cells]:
-    """Yield Pr(y=1 | x, s=0), not corrected, of a block of instances after another.
-
-    Of cells that are not annotated, nor verified, nor to be left out, and whose corrected probability is large enough.
-    """
+    """Yield block after block of uncorrected posteriors of the cells to list whose probability is large enough."""
     for rows, of_block in posterior_blocks(predictions, frequency):
         claimed = of_block if isinstance(of_block, np.ndarray) else of_block.data
         probabilities = correction(claimed)
@@ -306,7 +302,7 @@ def _posteriors(
 
 
 def _largest(cells: Cells, k: int) -> Cells:
-    """Return the k most probable of each instance, the first ones of equals; in ascending order."""
+    """Return the k most probable cells of each instance, the first of equal ones, by instance."""
     order = np.lexsort((-cells.probabilities, cells.rows))
     first = np.searchsorted(cells.rows, cells.rows)
     return cells[np.sort(order[np.arange(len(cells)) - first < k])]

@@ -1,18 +1,17 @@
 """The label frequency c = Pr(s=1 | y=1), from incomplete data alone (docs/method.md, "Estimating the label frequency").
 
-Each method takes out-of-fold probabilities P of a classifier of annotated against not annotated (c = 1) and the
-annotations S. Complete instances, labels that are known to be false, and ignored cells tell nothing of the chance of
-annotation and are left out (`VerifiedLabels.left_to_chance`).
+Each method takes the annotations S and out-of-fold probabilities P of a classifier of annotated versus unannotated
+(c = 1). Cells whose annotation was not left to chance are left out (`VerifiedLabels.left_to_chance`).
 
-Best bin, the default, pools bins of instances that surely have a label, by their scores or by another label. It is
-after Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS 2021, with the Wilson
-score bound in place of Hoeffding's, which is far looser near 0 and 1, and pooling over labels, which takes out the
-upward bias of a maximum over many of them. e1, e2, e3 are the estimators of Elkan and Noto, "Learning Classifiers from
-Only Positive and Unlabeled Data", KDD 2008, Section 2, which Kong et al. 2014 use (Section 2.1).
+Best bin, the default, pools bins of instances that surely have a label, found by score or by another label. It follows
+Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS 2021, but uses the Wilson score
+bound, which is much tighter than Hoeffding's near 0 and 1, and pools over labels, which removes the upward bias of a
+maximum over many labels. e1, e2, e3 are the estimators of Elkan and Noto, "Learning Classifiers from Only Positive and
+Unlabeled Data", KDD 2008, Section 2, which Kong et al. 2014 use (Section 2.1).
 
-The interval of best bin is what annotations allow: the share of bins, chosen on all folds but one and taken on that
-one, is a lower bound. How much larger c is depends on the share of the bins that truly has the label, which nothing
-shows; in simulations it is rarely less than 1 / `IMPURITY` (docs/choices/label-frequency.md, "The interval of c").
+The interval of best bin: its lower end is the share annotated in bins, which are chosen on all folds but one and
+counted on that one. c is larger if some instances of the bins lack the label, which annotations cannot show; in
+simulations, the share that has it is rarely below 1 / `IMPURITY`: docs/choices/label-frequency.md, "The interval of c".
 """
 
 from collections.abc import Callable
@@ -28,36 +27,36 @@ from mpu_cli.core.labels.problem import InstanceGroups
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels, annotated_by_chance
 from mpu_cli.errors import DataError
 
-# How many standard errors the share of a bin must be certain by: many, since a bin is the best of about n q of them.
+# Standard errors of the lower bound of a bin's share: many, since the best of about n q bins is taken.
 _Z = 6.0
-# Folds that bins are chosen on, and their shares taken.
+# Folds on which bins are chosen, and their shares counted.
 _FOLDS = 5
 # A wider interval makes an estimate unreliable.
 _WIDEST = 0.5
 # Bootstrap replicates for the intervals that are reported.
 REPLICATES = 200
-# A bin with fewer annotated instances is luck.
+# Fewer annotated instances in a bin may be chance.
 _FEWEST_POSITIVES = 10
-# Bins show little unless they are surely this many times richer in annotations than their labels are on the whole.
+# Features predict a label well if the share annotated is surely this many times larger in its bin than overall.
 _PREDICTABLE_LIFT = 2.0
-# Above this, c is near 1 however rich the labels are on the whole.
+# Above this, c is near 1, however frequent the labels are.
 _NEARLY_COMPLETE = 0.95
-# Share of annotated instances that may have several labels where annotations are as if each had one.
+# If at most this share of the annotated instances has several labels, each is taken to have one.
 _MOST_WITH_SEVERAL = 0.01
-# A label that at least this share of the instances is annotated with says nothing about c.
+# A label annotated in at least this share of the instances says nothing about c.
 NEARLY_ALL = 0.95
-# Fewer annotations than this say nothing about one label alone.
+# A label with fewer annotations has no estimate of its own.
 FEWEST_ANNOTATIONS = 50
 
 
-# What every estimate from annotations alone rests on.
+# The assumption of every estimate from annotations alone.
 ASSUMPTION = (
     "every true label is annotated with the same chance; where chances differ, c is that of the labels annotated best, "
     "and more labels are missing"
 )
-# What it rests on where (nearly) every annotated instance has exactly one label: c is unknown then.
+# The assumption if (nearly) every annotated instance has exactly one label: then c is unknown.
 ASSUMPTION_OF_ONE_LABEL = "each instance truly has one label only, which its annotations do not show"
-# The same as the first where each group of instances has an estimate of its own.
+# The assumption if each group of instances has its own estimate.
 ASSUMPTION_OF_GROUPS = f"in each group of instances, {ASSUMPTION}"
 
 
@@ -72,16 +71,16 @@ class FrequencyEstimate:
     interval : tuple of two floats, or None
         90 % interval: of bbe, what annotations allow; else a bootstrap of the sampling of instances.
     labels : ndarray of int
-        The columns that the estimate rests on.
+        The columns of the labels used.
     predictable : bool
-        Whether the annotations show that the features predict some label well. If not, the estimate may be too low, or,
-        near 1, means nothing. If they do, it still rests on `ASSUMPTION`.
+        Whether the annotations show that the features predict some label well. If not, the estimate may be too low or,
+        near 1, mean nothing. If so, it still rests on `ASSUMPTION`.
     one_label_each : bool
-        Whether at least 99 % of the annotated instances have exactly one of several labels. Then c is unknown: where
-        one true label of each instance was annotated, all others are missing, and the annotations look as if none
-        were. `c` holds by `ASSUMPTION_OF_ONE_LABEL` alone.
+        Whether at least 99 % of the annotated instances have exactly one of several labels. Then c is unknown: if only
+        one true label of each instance was annotated, the annotations look as if no label were missing. `c` rests on
+        `ASSUMPTION_OF_ONE_LABEL` alone.
     left_out : tuple of int
-        The columns of labels that (nearly) all instances are annotated with, which say nothing about c.
+        The columns of labels annotated in (nearly) all instances, which say nothing about c.
     """
 
     c: float
@@ -93,11 +92,11 @@ class FrequencyEstimate:
 
     @property
     def assumption(self) -> str:
-        """What c rests on, which annotations cannot confirm."""
+        """What c assumes, which annotations cannot confirm."""
         return ASSUMPTION_OF_ONE_LABEL if self.one_label_each else ASSUMPTION
 
     def cautions(self, shown: Callable[[int], str] = str) -> list[str]:
-        """Name the labels that are left out; `shown` gives the name of a label by its column."""
+        """Name the labels left out; `shown` gives the name of a label by its column."""
         if not self.left_out:
             return []
         names = ", ".join(map(shown, self.left_out[:5])) + ", ..." * (len(self.left_out) > 5)
@@ -112,7 +111,7 @@ class FrequencyEstimate:
 
     @property
     def caution(self) -> str | None:
-        """What to know before using the estimate, beyond what it assumes; None: nothing."""
+        """A warning about the estimate, beyond its assumption; None: none."""
         if self.one_label_each:
             return (
                 "c cannot be estimated: (nearly) every annotated instance has exactly one label, and such annotations "
@@ -130,38 +129,37 @@ class FrequencyEstimate:
 
 @dataclass(frozen=True)
 class _Statistic:
-    """An estimator bound to its data: a function of the instances' weights (how often each is drawn)."""
+    """An estimator bound to its data: a function of how often each instance is drawn."""
 
     labels: np.ndarray
     c: Callable[[np.ndarray], float]
-    lowest: float | None = None  # lower bound of c, with regard to chance; None: not known
-    by_partners: bool = False  # whether it rests on labels that go together
+    lowest: float | None = None  # lower bound of c; None: unknown
+    by_partners: bool = False  # whether some bins are those of other labels
 
 
 @dataclass(frozen=True)
 class CountedCells:
-    """Cells (instance, label) that c is estimated from."""
+    """Cells (instance, label) from which c is estimated."""
 
     probabilities: np.ndarray  # float32, shape (n, q)
-    # `annotated`, `counted`: bool, shape (n, q): whether the label is annotated, and whether the cell counts; none is
-    # annotated that does not count
+    # `annotated`, `counted`: bool, shape (n, q): whether the cell is annotated, and whether it counts at all
     annotated: np.ndarray
     counted: np.ndarray
 
     @classmethod
     def of(cls, probabilities: np.ndarray, labels: csr_array, verified: VerifiedLabels | None) -> "CountedCells":
-        """Leave out the cells that tell nothing."""
+        """Leave out cells whose annotation was not left to chance."""
         annotated = labels.toarray().astype(bool)
         if verified is None:
             return cls(probabilities, annotated, np.broadcast_to(True, annotated.shape))
         counted = verified.left_to_chance().verdicts() == Verdict.UNKNOWN
         return cls(probabilities, annotated & counted, counted)
 
-    def telling(self) -> np.ndarray:
-        """Return the columns that tell something of c: not (nearly) all instances are annotated; all, if none does."""
+    def informative(self) -> np.ndarray:
+        """Return the columns of labels that are not annotated in (nearly) all instances; of all labels, if all are."""
         share = self.annotated.sum(axis=0) / np.maximum(self.counted.sum(axis=0), 1)
-        tells = share < NEARLY_ALL
-        return np.flatnonzero(tells if (tells & (share > 0)).any() else np.ones(len(share)))
+        informative = share < NEARLY_ALL
+        return np.flatnonzero(informative if (informative & (share > 0)).any() else np.ones(len(share)))
 
     def rows(self, rows: np.ndarray) -> "CountedCells":
         """Return the cells of some instances."""
@@ -180,7 +178,7 @@ class CountedCells:
 
 
 def has_evidence(labels: csr_array, verified: VerifiedLabels | None) -> bool:
-    """Whether there are annotations that tell how often true labels are annotated."""
+    """Whether there are annotations from which c can be estimated."""
     return annotated_by_chance(labels, verified).nnz > 0
 
 
@@ -193,15 +191,15 @@ def estimate(
     verified: VerifiedLabels | None = None,
     folds: np.ndarray | None = None,
 ) -> FrequencyEstimate:
-    """Estimate one label frequency for all labels.
+    """Estimate one label frequency for all labels together.
 
     `probabilities`: float32, shape (n, q): out-of-fold Pr(s=1 | x).
     `method`: {"bbe", "e1", "e2", "e3"}.
-    `replicates`: of a bootstrap, for the interval; none without. The classifier is not trained again for them.
-    `folds`: int, shape (n,): the fold of each instance, for the interval of bbe. Default: they are dealt.
-    Raises DataError (no label is annotated, or none but in cells that tell nothing).
+    `replicates`: of a bootstrap, for the interval of e1 to e3; 0: no interval. The classifier is not trained again.
+    `folds`: int, shape (n,): the fold of each instance, for the interval of bbe. Default: random folds.
+    Raises DataError (no label is annotated in a cell that counts).
 
-    Of the 100 instances that surely have the label, 60 are annotated.
+    Of 100 instances that surely have the label, 60 are annotated.
 
     >>> probabilities = np.repeat(np.array([0.6, 0.01], np.float32), [100, 900])[:, None]
     >>> labels = csr_array(np.arange(1000)[:, None] < 60)
@@ -217,8 +215,8 @@ def estimate(
             f"all annotations of the {n} instances drawn are in complete instances or ignored, so there is nothing to "
             "estimate c from: draw more instances, or give c"
         )
-    telling = cells.telling()
-    cells = cells.of_labels(telling)
+    informative = cells.informative()
+    cells = cells.of_labels(informative)
     statistic = METHODS[method](cells)
     c = statistic.c(np.ones(n))
     interval, predictable = None, _is_predictable(statistic, cells)
@@ -226,7 +224,7 @@ def estimate(
         if folds is None:
             folds = np.random.default_rng(seed).permutation(n) % _FOLDS
         low, high = share_of_best_bins(cells, folds)
-        # The share of bins that are chosen by their scores is too large where chance has chosen them.
+        # Bins chosen by score on the same instances have too large a share.
         c = max(c, low) if statistic.by_partners else float(np.clip(c, low, high))
         highest = IMPURITY * max(c, high)
         interval = _frequency(low), _frequency(highest)
@@ -236,13 +234,13 @@ def estimate(
         values = [statistic.c(rng.multinomial(n, np.full(n, 1 / n))) for _ in range(replicates)]
         low, high = np.quantile(values, [0.05, 0.95])
         interval = _frequency(low), _frequency(high)
-    left_out = np.setdiff1d(np.arange(labels.shape[1]), telling)
+    left_out = np.setdiff1d(np.arange(labels.shape[1]), informative)
     return FrequencyEstimate(
         _frequency(c),
         interval,
-        telling[statistic.labels],
+        informative[statistic.labels],
         predictable,
-        _one_label_each(labels[:, telling]),
+        _one_label_each(labels[:, informative]),
         tuple(left_out.tolist()),
     )
 
@@ -269,7 +267,7 @@ def _one_label_each(labels: csr_array) -> bool:
 
 
 def _is_predictable(statistic: _Statistic, cells: CountedCells) -> bool:
-    """Whether it is certain that the features predict the labels that an estimate rests on well."""
+    """Whether the features surely predict the labels of an estimate well."""
     c = statistic.c(np.ones(len(cells.counted)))
     base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.counted[:, statistic.labels])
     lowest = c if statistic.lowest is None else statistic.lowest
@@ -281,12 +279,12 @@ def _frequency(value: float) -> float:
 
 
 def _best_bin(cells: CountedCells) -> _Statistic:
-    """Pool the best bins of the labels, which scores tell; where those are not predictable, partners tell some too."""
+    """Pool the best bins of the labels by score; if features predict labels poorly, also use bins of partner labels."""
     q = cells.annotated.shape[1]
     thresholds, counts = np.full(q, np.inf, cells.probabilities.dtype), np.zeros((2, q), int)
     for k in np.flatnonzero(cells.annotated.any(axis=0)).tolist():
         probabilities, annotated = cells.label(k)
-        # A bin that may be the best ends with an annotated instance, and others of the same score.
+        # The best bin ends with an annotated instance, and others with the same score.
         ends = np.unique(probabilities[annotated])[::-1]
         of_bins = np.array([_reaching(ends, probabilities[annotated]), _reaching(ends, probabilities)])
         best = _best(*of_bins)
@@ -303,13 +301,13 @@ def _best_bin(cells: CountedCells) -> _Statistic:
 
 
 def _pooled(cells: CountedCells, thresholds: np.ndarray, partners: np.ndarray, counts: np.ndarray) -> _Statistic:
-    """Pool bins, best first, as long as that raises the lower bound of the share of the pool.
+    """Pool bins, best first, as long as that raises the lower bound of the pooled share.
 
-    The bin of a label has the instances that score at least its threshold, or are annotated with its partner.
+    The bin of a label has the instances with at least its threshold, or those annotated with its partner label.
 
     `thresholds`: float32, shape (q,).
     `partners`: int, shape (q,): other labels; -1: the threshold counts.
-    `counts`: int, shape (2, q): how many instances of the bin are annotated with the label, and how many there are.
+    `counts`: int, shape (2, q): annotated instances of each bin, and all.
     """
     labels = np.sort(_best_pool(*counts))
     lowest = float(_wilson_lower(*counts[:, labels].sum(axis=1)))
@@ -322,12 +320,12 @@ def _pooled(cells: CountedCells, thresholds: np.ndarray, partners: np.ndarray, c
 
 
 def _best_partners(cells: CountedCells) -> tuple[np.ndarray, np.ndarray]:
-    """Find the partner of each label: the one with which its share has the largest lower bound; -1 without any.
+    """Find the partner of each label, among whose instances its share has the largest lower bound; -1: none.
 
-    Returns: partners, shape (q,), and counts of their bins, shape (2, q), as `_pooled` takes them.
+    Returns: partners, shape (q,), and counts of their bins, shape (2, q), as for `_pooled`.
     """
     annotated, counted = (csr_array(part.astype(np.int32)) for part in (cells.annotated, cells.counted))
-    # Of column k in the bin of row j.
+    # Row j, column k: label k in the bin of label j.
     positives, size = ((annotated.T @ part).toarray() for part in (annotated, counted))
     np.fill_diagonal(positives, 0)
     bounds = np.where(positives >= _FEWEST_POSITIVES, _wilson_lower(positives, np.maximum(size, 1)), -1)
@@ -336,12 +334,12 @@ def _best_partners(cells: CountedCells) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _reaching(thresholds: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Count the scores that reach each threshold."""
+    """Count the scores at or above each threshold."""
     return len(scores) - np.searchsorted(np.sort(scores), thresholds)
 
 
 def _best(positives: np.ndarray, size: np.ndarray) -> int:
-    """Return which bin, of those from the top down to several ends, has surely the largest share."""
+    """Return the index of the bin whose share has the largest lower bound."""
     enough = positives >= max(min(_FEWEST_POSITIVES, positives[-1]), 1)
     return int(np.argmax(np.where(enough, _wilson_lower(positives, np.maximum(size, 1)), -1)))
 
@@ -358,7 +356,7 @@ def _wilson_lower(successes: np.ndarray, trials: np.ndarray) -> np.ndarray:
 
 
 def _elkan_and_noto(cells: CountedCells, method: str) -> _Statistic:
-    """Take the mean of g over the annotated, e1; its sum over these by its sum over all, e2; or the greatest g, e3."""
+    """Estimate c from g = Pr(s=1 | x): e1 its mean over annotated cells, e2 their share of its sum, e3 its maximum."""
     labels, g = np.arange(cells.annotated.shape[1]), np.where(cells.counted, cells.probabilities, 0)
     if method == "e3":
         greatest = g.max(axis=1)
@@ -369,7 +367,7 @@ def _elkan_and_noto(cells: CountedCells, method: str) -> _Statistic:
 
 
 def _share(part: np.ndarray, whole: np.ndarray, labels: np.ndarray, lowest: float | None = None) -> _Statistic:
-    """Estimate c as a ratio of sums: of one number for each instance, and of another."""
+    """Estimate c as a ratio of two sums over instances."""
     return _Statistic(labels, lambda weights: weights @ part / max(weights @ whole, np.finfo(float).tiny), lowest)
 
 
@@ -379,7 +377,7 @@ METHODS: dict[str, Callable[[CountedCells], _Statistic]] = {
 }
 
 
-# A group with fewer annotations, in the sample that c is estimated on, is too small for an estimate of its own.
+# A group with fewer annotations in the sample has no estimate of its own.
 FEWEST_OF_GROUP = 300
 
 
@@ -389,12 +387,12 @@ class GroupFrequencies:
 
     c: np.ndarray  # float64, shape (groups,)
     intervals: np.ndarray  # float64, shape (groups, 2): 90 %, as of `FrequencyEstimate`
-    pooled: np.ndarray  # bool, shape (groups,): whether c is pooled over all small groups, or all instances
+    pooled: np.ndarray  # bool, shape (groups,): whether c is that of all small groups together, or of all instances
 
     def combined(self, estimate: FrequencyEstimate, annotations: np.ndarray) -> FrequencyEstimate:
-        """Return an estimate of all instances with c by the annotations of each group.
+        """Return the estimate of all instances that the groups imply.
 
-        Its interval spans the intervals of all groups, so that it covers more than 90 %.
+        Its interval combines the lower ends, and the upper ends, of all groups, so it covers more than 90 %.
         """
         c, low, high = (float(annotations.sum() / (annotations / c).sum()) for c in (self.c, *self.intervals.T))
         return replace(estimate, c=c, interval=(low, high))
@@ -402,7 +400,7 @@ class GroupFrequencies:
     def rows(
         self, groups: InstanceGroups, labels: csr_array, verified: VerifiedLabels | None = None
     ) -> list[dict[str, Any]]:
-        """Return a report of each group: also how many labels are missing, by c."""
+        """Return a report of each group, with the number of labels missing at its c."""
         by_chance = labels if verified is None else verified.without_implied(labels)
         instances, annotations = groups.sums(np.ones(len(groups.of_instances))), groups.sums(np.diff(by_chance.indptr))
         return [
@@ -427,7 +425,7 @@ def estimate_groups(
     verified: VerifiedLabels | None = None,
     folds: np.ndarray | None = None,
 ) -> GroupFrequencies:
-    """Estimate a label frequency for each group, by the best bins."""
+    """Estimate a label frequency for each group, by best bins."""
     annotations = groups.sums(np.diff(annotated_by_chance(labels, verified).indptr))
     large = annotations >= FEWEST_OF_GROUP
 
@@ -446,24 +444,24 @@ def estimate_groups(
     )
 
 
-# Instances of bins count for fewer: scores of one fold know annotations of the others.
+# Variance inflation of the share in bins: the scores of a fold depend on annotations of the others.
 _DESIGN = 1.5
 _OUTSIDE = 0.05
-# How many times the share of the best bins c may be.
+# c is at most this many times the share annotated in the best bins.
 IMPURITY = 1.4
 
 
 def share_of_best_bins(cells: CountedCells, folds: np.ndarray) -> tuple[float, float]:
-    """Return a 90 % interval of the share annotated in bins that other folds choose."""
+    """Return a 90 % interval of the share annotated in bins chosen on other folds."""
     numbers, of_rows = np.unique(folds, return_inverse=True)
     m = len(numbers)
-    # Of few annotations models differ in how high they score: then a bin has the same share of every fold.
+    # With few annotations, models of different folds score differently: also try bins with the same share of each fold.
     scores = cells.probabilities, _shares(cells.probabilities, of_rows, m)
     return max(_ends(*_held_out(replace(cells, probabilities=by), of_rows, m)) for by in scores)
 
 
 def _ends(positives: np.ndarray, size: np.ndarray) -> tuple[float, float]:
-    """Return the ends of a 90 % interval of a share, by the annotated and all cells of each instance in bins."""
+    """Return a 90 % interval of a share, from the annotated cells and all cells of each instance."""
     k, n = float(positives.sum()), float(size.sum())
     if not n:
         return 1e-6, 1.0
@@ -499,7 +497,7 @@ def _held_out(cells: CountedCells, folds: np.ndarray, m: int) -> tuple[np.ndarra
 
 
 def _shares(scores: np.ndarray, folds: np.ndarray, m: int) -> np.ndarray:
-    """Return the mean rank of each score among those of its fold for a label, as a share: float32, shape (n, q)."""
+    """Return the mean rank of each score within its fold and label, divided by the fold's size: float32, (n, q)."""
     shares = np.empty(scores.shape, np.float32)
     for f in range(m):
         rows = np.flatnonzero(folds == f)
@@ -512,7 +510,7 @@ def _shares(scores: np.ndarray, folds: np.ndarray, m: int) -> np.ndarray:
 
 
 def _best_pool(positives: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return which labels' bins to pool, best first, as long as that raises the lower bound of their share."""
+    """Return the labels whose bins to pool, best first, as long as that raises the lower bound of the pooled share."""
     there = np.flatnonzero(sizes > 0)
     if not len(there):
         return there

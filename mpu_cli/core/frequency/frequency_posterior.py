@@ -1,7 +1,7 @@
-"""What label frequencies are probable: the posterior of c on a grid, of one share or of many labels together.
+"""The posterior of the label frequency c on a grid, of one share or of many labels together.
 
-Many labels inform each other by a beta-binomial model, with its mean mu and its concentration alpha integrated over a
-grid: docs/method.md, "Frequencies from complete label sets".
+Labels inform each other by a beta-binomial model whose mean mu and concentration alpha are integrated over a grid:
+docs/method.md, "Frequencies from complete label sets".
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from scipy.special import betainc, xlog1py, xlogy
 
-# What the prior of mu is worth, and what annotated and missing count for in it at least.
+# The prior of mu in observations, and at least for each of annotated and missing.
 _PRIOR_OBSERVATIONS = 2.0
 _PRIOR_AT_LEAST = 0.05
 _ALPHAS = np.geomspace(1, 1000, 16)
@@ -19,7 +19,7 @@ _ALPHAS = np.geomspace(1, 1000, 16)
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells of [0, 1] whose shares are about equally uncertain: steps of the arcsine."""
+    """Cells of [0, 1], equal steps on the arcsine scale, on which shares are about equally uncertain."""
 
     edges: np.ndarray  # float64, shape (J + 1,)
     c: np.ndarray  # float64, shape (J,): the middle of each cell
@@ -39,20 +39,19 @@ _FOR_MU = Grid.of(128)
 
 @dataclass(frozen=True)
 class Posterior:
-    """Probabilities of c."""
+    """The posterior of some shares."""
 
     grid: Grid
-    # float64, shape (p, J): of each cell of the grid, for each of p different shares; rows sum to 1
-    probability: np.ndarray
+    probability: np.ndarray  # float64, shape (p, J): of each cell, for p different posteriors; rows sum to 1
     place: np.ndarray  # int, shape (r,): the row of each share
-    none_missing: bool = False  # whether people found no missing label: then 1 is never excluded
+    none_missing: bool = False  # whether people found no missing label: then intervals end at 1
 
     def mean(self) -> np.ndarray:
         """Return the mean of each share: float64, shape (r,), in (0, 1)."""
         return (self.probability @ self.grid.c)[self.place]
 
     def interval(self, outside: float) -> np.ndarray:
-        """Return intervals that leave out this probability, half of it on either side: float64, shape (r, 2)."""
+        """Return intervals with this probability outside, half on either side: float64, shape (r, 2)."""
         below = np.hstack([np.zeros((len(self.probability), 1)), np.cumsum(self.probability, axis=1)])
         ends = [np.interp([outside / 2, 1 - outside / 2], row, self.grid.edges) for row in below]
         intervals = np.reshape(ends, (-1, 2))[self.place]
@@ -77,8 +76,7 @@ def of_labels(
 ) -> Posterior:
     """Return the posteriors of labels that inform each other.
 
-    `counts`: ndarray, shape (q, 2): two counts of each label. Most labels share theirs with others, and the work is
-    done once.
+    `counts`: ndarray, shape (q, 2): two counts of each label. Work is done once for labels with equal counts.
     `log_likelihood`: `binomial` or `two_shares`.
     `automatic`: mean of the prior of mu; default 1/2.
     """
@@ -93,15 +91,15 @@ def of_labels(
 
 
 def binomial(counts: np.ndarray, grid: Grid) -> np.ndarray:
-    """Log likelihood (r x J) of every c where a of n are annotated, up to a constant; `counts` (r x 2) has a and n."""
+    """Log likelihood (r x J) of every c if a of n are annotated, up to a constant; `counts` (r x 2) has a and n."""
     a, n = counts[:, :1], counts[:, 1:]
     return xlogy(a, grid.c) + xlog1py(n - a, -grid.c)
 
 
 def two_shares(counts: np.ndarray, grid: Grid, n: int, m: int) -> np.ndarray:
-    """Log likelihood (r x J) of every c where s of n, with share c lambda, and y of m, with share lambda, are found.
+    """Log likelihood (r x J) of every c given s of n, with share c lambda, and y of m, with share lambda.
 
-    lambda is the most probable one at each c (Miettinen and Nurminen, "Comparative analysis of two rates", Statistics
+    lambda maximises the likelihood at each c (Miettinen and Nurminen, "Comparative analysis of two rates", Statistics
     in Medicine 1985). `counts` (r x 2) has s and y.
     """
     s, y, c = counts[:, :1], counts[:, 1:], grid.c
@@ -119,7 +117,7 @@ def ratio_of_means(numerators: np.ndarray, denominators: np.ndarray, grid: Grid)
     """
     log_ratio, variance = 0.0, 0.0
     for sign, values in ((1, numerators), (-1, denominators)):
-        total = values.sum() + 0.5  # where nothing was found, something may yet be there
+        total = values.sum() + 0.5  # the share may be positive although nothing was found
         log_ratio += sign * np.log(total / len(values))
         variance += (((values - values.mean()) ** 2).sum() + 0.5) / total**2
     return -((np.log(grid.c) - log_ratio) ** 2)[None] / (2 * variance)

@@ -1,14 +1,12 @@
-"""The label frequency c = Pr(annotated | true) of every cell (instance, label): one object for everything that uses c.
+"""The label frequency c = Pr(annotated | true) of every cell (instance, label).
 
-In a cell that is not verified, c is the rate of the label or, where instances are in groups, of the instance. In
-a verified cell c is 1, and s, whether the label counts as annotated, is its truth. In an ignored cell c is 0: it is
-neither positive nor negative. In an instance whose label set is complete, every cell is verified.
+In an unverified cell, c is the rate of the label or, if instances are in groups, of the instance. In a verified cell,
+c is 1, and s is the verified truth. In an ignored cell, c is 0: it is neither positive nor negative. In an instance
+with a complete label set, every cell is verified.
 
-True labels are counted by annotations: each stands for 1 / c true labels (`true_of`); in complete instances
-each stands for itself, and annotations of labels known to be false stand for none. A single label that was found true
-is not added: the annotations stand for it already. docs/method.md, "Verified labels", has the losses of all cells.
-
-One that is given may come from an earlier estimate; annotations may refute it.
+True labels are counted by annotations: each stands for 1 / c true labels (`true_of`), each in a complete instance for
+one, and each that was found false for none. A single label found true is not added, since annotations already stand
+for it. docs/method.md, "Verified labels", has the losses of all cells.
 """
 
 from collections.abc import Callable
@@ -31,9 +29,9 @@ _BY_VERDICT = np.array([np.nan, 1, 1, 0, 1, 1], np.float32)
 class LabelFrequency:
     """A rate for each label, and the verified cells."""
 
-    rates: np.ndarray  # float, shape (q,): Pr(annotated | true) where the label is not verified, in (0, 1]
-    verified: VerifiedLabels | None = None  # of n instances and q labels; None: none, of any number of instances
-    # float, shape (n,): Pr(annotated | true) of the labels of each instance, in place of the rates
+    rates: np.ndarray  # float, shape (q,): Pr(annotated | true) of unverified cells, in (0, 1]
+    verified: VerifiedLabels | None = None  # of n instances and q labels; None: none verified, any n
+    # float, shape (n,): Pr(annotated | true) of all labels of an instance, instead of the rates
     of_instances: np.ndarray | None = None
 
     @classmethod
@@ -46,8 +44,8 @@ class LabelFrequency:
     ) -> "LabelFrequency":
         """Make one from a number for all labels, or one for each, and verified labels; shape: (n, q).
 
-        `groups`: of the n instances. As soon as they have rates, these are taken in place of c.
-        Raises DataError (a frequency is not in (0, 1], or there is not one for each label).
+        `groups`: of the n instances. If they have rates, these replace c.
+        Raises DataError (a frequency is not in (0, 1], or their number is not q).
 
         >>> verified = VerifiedLabels.of((2, 3), true=([0], [1]), ignored=([0], [2]))
         >>> LabelFrequency.of(0.5, (2, 3), verified).of_cells(slice(None))
@@ -77,12 +75,12 @@ class LabelFrequency:
         return LabelFrequency(self.rates[columns], self.verified and self.verified.block(columns), self.of_instances)
 
     def single_precision(self) -> "LabelFrequency":
-        """Return the same in 32-bit numbers; none is rounded to 0."""
+        """Return the same frequencies in 32 bits; none is rounded to 0."""
         of_instances = None if self.of_instances is None else _single(self.of_instances)
         return replace(self, rates=_single(self.rates), of_instances=of_instances)
 
     def of_cells(self, index: np.ndarray | slice) -> np.ndarray:
-        """Return c of every cell of a subset of the instances, in the precision of the rates: broadcasts to (r, q)."""
+        """Return c of every cell of some instances, in the precision of the rates: broadcasts to (r, q)."""
         by_chance = self.rates if self.of_instances is None else self.of_instances[index][:, None]
         if self.verified is None:
             return by_chance
@@ -90,11 +88,11 @@ class LabelFrequency:
         return np.where(np.isnan(c), by_chance, c)
 
     def by_chance(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return the chance of annotation in some cells that are not verified: float, their shape."""
+        """Return c of some unverified cells: float, shape of `rows`."""
         return self.rates[columns] if self.of_instances is None else self.of_instances[rows]
 
     def true_of(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Estimate how many true labels annotations left to chance stand for, in some cells: float64, shape (q,)."""
+        """Estimate how many true labels some annotated cells stand for: float64, shape (q,)."""
         q = len(self.rates)
         if self.of_instances is None:
             return np.bincount(columns, minlength=q) / self.rates
@@ -103,9 +101,9 @@ class LabelFrequency:
     def exceptions(self) -> tuple[np.ndarray, csr_array] | None:
         """Return where c is not the rate of its label, for compiled loops over instances; None: nowhere.
 
-        Returns: `of_instances`: float32, shape (n,): c of all cells of an instance; NaN: the rates of the labels;
-        `of_cells`: csr_array of float32, shape (n, q): c of single cells, which takes precedence over their instance. A
-        stored 0 is an ignored cell.
+        Returns: `of_instances`: float32, shape (n,): c of all cells of an instance; NaN: the rates of the labels.
+        `of_cells`: csr_array of float32, shape (n, q): c of single cells, which overrides `of_instances`. A stored 0 is
+        an ignored cell.
         """
         if self.verified is None:
             if self.of_instances is None:
@@ -120,18 +118,14 @@ class LabelFrequency:
         return of_instances, of_cells
 
     def positives(self, annotated: csr_array) -> csr_array:
-        """Return s: the annotated labels, corrected by verified labels. Shape (n, q)."""
+        """Return s: the annotated labels, corrected by verified labels: shape (n, q)."""
         if self.verified is None:
             return annotated
         by_chance, certain = self.verified.part(annotated)
         return by_chance + certain
 
     def counted(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
-        """Part the annotated labels by how many true labels each stands for.
-
-        Those that stand for 1 / rate true labels; and the true labels of complete instances, each of which stands for
-        itself.
-        """
+        """Split annotated labels into those that stand for 1 / c true ones each, and those of complete instances."""
         if self.verified is None:
             return annotated, csr_array(annotated.shape, dtype=annotated.dtype)
         return self.verified.as_annotated().part(annotated)
@@ -165,11 +159,11 @@ class LabelFrequency:
 
 @dataclass(frozen=True)
 class LabelCounts:
-    """What tells how frequent labels are."""
+    """Counts from which the share of each label is estimated."""
 
-    cells: np.ndarray  # int, shape (q,): how many cells of each label are not ignored
-    by_chance: np.ndarray  # float64, shape (q,): annotations that stand for 1 / rate of their label
-    certain: np.ndarray  # float64, shape (q,): true labels, counted or as annotations of groups of instances stand for
+    cells: np.ndarray  # int, shape (q,): cells that are not ignored
+    by_chance: np.ndarray  # float64, shape (q,): annotations that stand for 1 / rate true labels each
+    certain: np.ndarray  # float64, shape (q,): other true labels, of complete instances and of groups of instances
 
     def true_labels(self, rates: np.ndarray) -> np.ndarray:
         """Estimate how many instances have each label: float64, shape (q,)."""
@@ -187,17 +181,17 @@ def count_annotations(labels: csr_array) -> np.ndarray:
 
 
 def _single(c: np.ndarray) -> np.ndarray:
-    """Return frequencies in 32-bit numbers; none is rounded to 0."""
+    """Return frequencies in 32 bits; none is rounded to 0."""
     return np.maximum(c.astype(np.float32), np.finfo(np.float32).tiny)
 
 
-# A label frequency under which annotations are less probable than this, over the number of labels, is refuted.
+# A label frequency is refuted if it makes the annotations less probable than this, divided by the number of labels.
 _REFUTED = 1e-3
 
 
 @dataclass(frozen=True)
 class EarlierEstimate:
-    """The label frequency of each label, from a file that an estimate was written to; otherwise like an array."""
+    """The label frequency of each label, read from a file written by `mpu estimate-c -o`; behaves like an array."""
 
     rates: np.ndarray  # float64, shape (q,)
     c: float  # of all labels
@@ -209,17 +203,18 @@ class EarlierEstimate:
 
 
 def is_estimated(c: Any) -> bool:
-    """Whether the label frequency of all labels, None, or of some of them, NaN, is to be estimated."""
+    """Whether some label frequency is to be estimated: of all labels (None), or of those with NaN."""
     return c is None or bool(np.isnan(c).any())
 
 
 def refuse_refuted(
     c: Any, labels: csr_array, verified: VerifiedLabels | None = None, shown: Callable[[int], str] = str
 ) -> None:
-    """Raise DataError where annotations refute a label frequency: it does not allow as many as a label has.
+    """Raise DataError if a label frequency is too small for the annotations of a label.
 
-    `c`: a number, or one for each label; `labels`, `verified`: of n instances and q labels; `shown`: gives the name of
-    a label by its column.
+    `c`: a number, or one for each label.
+    `labels`, `verified`: of n instances and q labels.
+    `shown`: gives the name of a label by its column.
     """
     counts = LabelFrequency.of(1.0, labels.shape, verified and verified.left_to_chance()).count(labels)
     annotated, counted = counts.by_chance.astype(int), counts.cells

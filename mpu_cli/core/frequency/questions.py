@@ -1,9 +1,9 @@
-"""The label frequency by questions on cells drawn by chance, each answered yes or no.
+"""The label frequency from answers, yes or no, to questions on randomly drawn cells.
 
-A label that is not annotated is true with Pr(y=1 | s=0) = r = kappa o^(1 - d), at most `_CEILING`, where o are its
-calibrated odds of being annotated, out of fold; kappa is such that as many are missing as c of the label says. So an
-answer at any score tells something of c, and labels inform each other: logit c_k ~ N(mu + b x_k, tau^2), with all but
-c_k integrated over a grid. docs/method.md, "Frequencies from questions", has the model and its priors, and
+An unannotated label is true with Pr(y=1 | s=0) = r = kappa o^(1 - d), at most `_CEILING`, where o are its calibrated
+out-of-fold odds of being annotated; kappa makes r add up to the number of missing labels by c of the label. So answers
+at any score inform about c, and labels about each other: logit c_k ~ N(mu + b x_k, tau^2), with everything but c_k
+integrated over a grid. docs/method.md, "Frequencies from questions", has the model and its priors, and
 docs/choices/reviews.md, "Questions and c", how the constants were chosen.
 """
 
@@ -20,13 +20,13 @@ from mpu_cli.core.frequency.frequency_posterior import FOR_LABELS, Grid, Posteri
 from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
 
-# No cell is surely true, and how sharply r bends to that. A guard and no estimate: questions are asked at all depths,
-# so that some 10 of 200 tell of the surest cells. Decisions on suggestions tell more (`people.claims`).
+# The largest r, and how sharply r bends to it. A safeguard, not an estimate: only some 10 of 200 questions are about
+# the surest cells. Decisions on suggestions inform more about these (`people.claims`).
 _CEILING, _BEND = 0.97, 8.0
-# Log odds of scores are counted in steps from the first to the last.
+# The grid of the log odds of scores.
 _SCORES = np.arange(-9.0, 7.1, 0.25)
 _STEP = 0.25
-# log kappa, and log odds of c, on grids; the middle of a cell of c.
+# The grids of log kappa and of the log odds of c.
 _KAPPAS = np.arange(-9.0, 7.1, 0.25)
 _ETAS = np.arange(-4.5, 7.1, 0.15)
 _CELLS = Grid(expit(np.append(_ETAS - 0.075, _ETAS[-1] + 0.075)), expit(_ETAS))
@@ -39,36 +39,34 @@ _OF_ONE = {"mu": 0.1, "depth": 0.05}
 _OF_ANY = {"mu": 1.5, "depth": 0.25}
 _SHARE_OF_ONE = 0.3
 _TAUS_OF_ANY = np.array([0.02, 0.32, 0.33, 0.33])
-# x ends at these quantiles: labels of few annotations have any.
+# x is clipped at these quantiles, since it is noisy for labels with few annotations.
 _TAILS = 0.1
 _LEAST_SHOWN, _COUNTS_FOR = 0.001, 2
-# What the form of r may be wrong by, as a deviation of the logarithm of what is missing.
+# Standard deviation of the log number of missing labels from the form of r.
 _MISFIT = 0.1
-# Probability that is left out of intervals.
+# Probability outside intervals.
 OUTSIDE = 0.1
-# Lists of answers that are simulated for a plan, the fewest questions of one, and the most.
+# Simulations for a plan, and its fewest and most questions.
 SIMULATIONS = 3
 _FEWEST_PLANNED, MOST_PLANNED = 10, 2_560
-# Labels share questions by this power of their annotations.
+# Questions are divided among labels in proportion to this power of their annotations.
 _BY_ANNOTATIONS = 0.7
-# Cells are drawn in proportion to r^a (1 - r)^b, above the least r.
+# Cells are drawn in proportion to r^a (1 - r)^b, with r above the least.
 OF_TRUE, OF_FALSE, LEAST = 0.6, 0.5, 0.005
 
-# Gives Pr(y=1 | s=0) of cells by their scores and their labels.
+# Pr(y=1 | s=0) of cells, a function of their scores and their labels.
 Truth: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
 class ScoredCells:
-    """Cells by how probably they are annotated."""
+    """Cells with the log odds of being annotated."""
 
     scores: np.ndarray  # float32, shape (n, q): log odds of the calibrated Pr(s=1 | x), out of fold
-    # bool, shape (n, q): whether the cell is not annotated, and was left to chance: neither ignored nor in a complete
-    # instance
-    missing: np.ndarray
-    open: np.ndarray  # bool, shape (n, q): which of them nobody has decided
-    annotations: np.ndarray  # float64, shape (q,): of each label, left to chance
-    # float64, shape (q,): mean probability of these annotations; the mean of all labels counts for two more
+    missing: np.ndarray  # bool, shape (n, q): unannotated, neither ignored nor in a complete instance
+    open: np.ndarray  # bool, shape (n, q): which of these are undecided
+    annotations: np.ndarray  # float64, shape (q,): annotations of each label, left to chance
+    # float64, shape (q,): mean probability of these annotations, and of two more with the mean of all labels
     shown: np.ndarray
     weights: np.ndarray | None = None  # float64, shape (q,): how many labels each stands for; None: each for itself
 
@@ -80,7 +78,7 @@ class ScoredCells:
         verified: VerifiedLabels | None,
         weights: np.ndarray | None = None,
     ) -> "ScoredCells":
-        """Take calibrated probabilities, float32 (n x q), annotated labels, and what else is verified of them."""
+        """Make them from calibrated probabilities, float32 (n x q), annotated labels and verified ones."""
         limit = np.finfo(np.float32).eps
         scores = logit(np.clip(probabilities, limit, 1 - limit)).clip(_SCORES[0], _SCORES[-1])
         annotated = labels.toarray().astype(bool)
@@ -99,7 +97,7 @@ class ScoredCells:
         return cls(scores, missing, unanswered, there, shown, weights)
 
     def sureness(self, share: np.ndarray) -> np.ndarray:
-        """Return x of each label, shape (q,): log odds of `shown`, within quantiles, less the mean by these shares."""
+        """Return x of each label, shape (q,): log odds of `shown`, clipped, centred at the mean weighted by `share`."""
         log_odds = logit(np.clip(self.shown, _LEAST_SHOWN, 1 - _LEAST_SHOWN))
         order = np.argsort(log_odds)
         ends = np.searchsorted(np.cumsum(share[order]), np.array([_TAILS, 1 - _TAILS]) * share.sum())
@@ -108,7 +106,7 @@ class ScoredCells:
 
     @cached_property
     def kappas(self) -> np.ndarray:
-        """Return log kappa of each label at each log odds of c, so that as many are missing: shape (D, q, J)."""
+        """Return log kappa of each label at each d and log odds of c: shape (D, q, J)."""
         place = np.round((self.scores - _SCORES[0]) / _STEP).astype(np.intp)
         pairs = zip(place.T, self.missing.T, strict=True)
         counts = np.array([np.bincount(at[there], minlength=len(_SCORES)) for at, there in pairs], float)
@@ -121,7 +119,7 @@ class ScoredCells:
         return kappas
 
     def at(self, c: np.ndarray | float, depth: float = 0.0) -> Truth:
-        """Return what is true if labels have these frequencies, a number or one for each, at about some d."""
+        """Return Pr(y=1 | s=0) if labels have these frequencies, a number or one for each, at the nearest d."""
         eta = np.broadcast_to(logit(np.clip(c, _CELLS.c[0], _CELLS.c[-1])), self.annotations.shape)
         nearest = int(np.abs(_DEPTHS - depth).argmin())
         d, pairs = float(_DEPTHS[nearest]), zip(eta, self.kappas[nearest], strict=True)
@@ -131,11 +129,11 @@ class ScoredCells:
 
 @dataclass(frozen=True)
 class FittedFrequency:
-    """What answers say of the label frequencies."""
+    """The posterior of the label frequencies."""
 
     overall: Posterior  # of the share of all true labels that is annotated
     by_label: Posterior  # of the frequency of each label
-    truth: Truth  # at the mean of these, and of d
+    truth: Truth  # at the means of these frequencies, and of d
 
     @property
     def width(self) -> float:
@@ -146,7 +144,7 @@ class FittedFrequency:
 
 @dataclass(frozen=True)
 class Questions:
-    """Cells to ask about, in an order drawn by chance.
+    """Cells to ask about, in random order.
 
     Attributes
     ----------
@@ -154,7 +152,7 @@ class Questions:
     chance : ndarray of float64, shape (m,)
         The probability with which each cell was drawn.
     probabilities : ndarray of float64, shape (m,)
-        How probably the label is true.
+        The probability that the label is true.
     """
 
     rows: np.ndarray
@@ -167,7 +165,7 @@ class Questions:
 
 
 def below_ceiling(log_r: np.ndarray) -> np.ndarray:
-    """Return r = Pr(y=1 | s=0), which bends to the ceiling, by its logarithm without that: any shape."""
+    """Return r = Pr(y=1 | s=0) from its logarithm without a ceiling: any shape."""
     r = np.exp(-np.logaddexp(-_BEND * log_r, -_BEND * np.log(_CEILING)) / _BEND)
     return np.maximum(r, 1e-9)
 
@@ -175,12 +173,12 @@ def below_ceiling(log_r: np.ndarray) -> np.ndarray:
 def fit(
     cells: ScoredCells, answers: Answers, automatic: float | None = None, reviewed: np.ndarray | None = None
 ) -> FittedFrequency:
-    """Estimate the label frequency by answers.
+    """Estimate the label frequency from answers.
 
-    `answers`: on cells that are not annotated.
-    `automatic`: an estimate of c from annotations alone that can be trusted where labels are missing by chance alone.
-    `reviewed`: ndarray, shape (q, 2): of the true labels of instances that were drawn at random and completely
-    reviewed: how many were annotated, and how many there are.
+    `answers`: on unannotated cells.
+    `automatic`: an estimate of c from annotations alone.
+    `reviewed`: ndarray, shape (q, 2): of the true labels of completely reviewed random instances, how many were
+    annotated, and how many there are.
     """
     q = len(cells.annotations)
     share = cells.annotations if cells.weights is None else cells.annotations * cells.weights
@@ -215,7 +213,7 @@ def fit(
         c = expit(_ETAS + offset[:-1, None])  # (q, J)
         total, variance = np.zeros_like(weight), np.zeros_like(weight)
         for labels, likelihoods in ((answered, moved), (np.delete(np.arange(q), answered), np.ones(1))):
-            likely = likelihoods * c[labels]  # by Zipf's law of how often labels are true
+            likely = likelihoods * c[labels]  # a prior by Zipf's law of the numbers of true labels
             norm = np.maximum(likely @ shapes.T, np.finfo(float).tiny)
             mean, square = ((likely * values) @ shapes.T / norm for values in (odds, odds**2))
             scaled = share[labels] * np.exp(-offset[labels])
@@ -231,7 +229,7 @@ def fit(
 def _log_likelihood(
     cells: ScoredCells, answers: Answers, answered: np.ndarray, reviewed: np.ndarray | None
 ) -> np.ndarray:
-    """Return the log likelihood of each d and log odds of c by what people said of labels: (D, answered, J)."""
+    """Return the log likelihood of each d and log odds of c, of labels with decisions: (D, answered, J)."""
     log_likelihood = np.zeros((len(_DEPTHS), len(answered), len(_ETAS)))
     scores = cells.scores[answers.rows, answers.columns]
     for at, k in enumerate(answered.tolist()):
@@ -246,7 +244,7 @@ def _log_likelihood(
 
 
 def _moved(rows: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """Return functions of log odds of c, at log odds larger by a number for each label: (..., labels, J)."""
+    """Shift functions of the log odds of c by a number for each label: (..., labels, J)."""
     place = (np.arange(len(_ETAS)) + by[:, None] / (_ETAS[1] - _ETAS[0])).clip(0, len(_ETAS) - 1)
     below = np.minimum(place.astype(np.intp), len(_ETAS) - 2)
     part = place - below
@@ -255,10 +253,10 @@ def _moved(rows: np.ndarray, by: np.ndarray) -> np.ndarray:
 
 
 def _with_chance(rows: np.ndarray, annotations: np.ndarray) -> np.ndarray:
-    """Turn probabilities of a chance to be annotated into probabilities of the share that is: labels x log odds of c.
+    """Turn posteriors of the chance c into those of the share that is annotated: labels x log odds of c.
 
-    Of a label with A annotations, the log odds of that share have the variance 1 / (A (1 - c)) by chance alone (delta
-    method, of a negative binomial number of missing labels), and what the form of r may be wrong by.
+    With A annotations, the log odds of the share have the variance 1 / (A (1 - c)) by chance (delta method, for a
+    negative binomial number of missing labels), plus that of the form of r.
     """
     spread = np.empty_like(rows)
     distances = (_ETAS - _ETAS[:, None]) ** 2 / 2
@@ -271,14 +269,14 @@ def _with_chance(rows: np.ndarray, annotations: np.ndarray) -> np.ndarray:
 
 
 def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Questions:
-    """Draw cells to ask about, where answers are most informative.
+    """Draw cells to ask about, more where answers are more informative.
 
-    Labels share the questions by annotations^0.7, and cells of a label by r^0.6 (1-r)^0.5, where r is how probably the
-    cell is true: at c = 0.5, or by the answers so far. Systematic sampling with unequal probabilities (Madow 1949),
-    label by label, in random order within a label.
+    Questions are divided among labels by annotations^0.7, and among the cells of a label by r^0.6 (1-r)^0.5, where r is
+    the probability that the cell is true: at c = 0.5, or by the answers so far. Systematic sampling with unequal
+    probabilities (Madow 1949), label by label, in random order within a label.
 
-    `n`: how many at most.
-    `truth`: by the answers so far. Default: there are none.
+    `n`: the maximum number.
+    `truth`: by the answers so far. Default: no answers.
     """
     q = len(cells.annotations)
     rows, columns = np.nonzero(cells.open & (cells.annotations > 0))
@@ -289,7 +287,7 @@ def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Q
     weight = r**OF_TRUE * (1 - r) ** OF_FALSE
     total = np.bincount(columns, weight, q)
     weight *= (cells.annotations**_BY_ANNOTATIONS / np.maximum(total, 1e-300))[columns]
-    rng = np.random.default_rng([seed, int((~cells.open).sum())])  # another round draws others
+    rng = np.random.default_rng([seed, int((~cells.open).sum())])  # each round draws other cells
     order = rng.permutation(len(rows))
     order = order[np.argsort(columns[order], kind="stable")]
     chance = chances(weight[order], n)
@@ -302,8 +300,8 @@ def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Q
 def questions_needed(widths: Sequence[float], now: float, most: int, width: Callable[[int], float]) -> dict[float, int]:
     """Return how many more questions make the 90 % interval of c overall as narrow as each of some widths.
 
-    `now`: its width; `width`: gives that to expect after so many more.
-    `most`: how many can be asked. Widths that these, or `MOST_PLANNED`, do not reach are left out.
+    `now`: its present width; `width`: gives the width to expect after a number of further questions.
+    `most`: how many can be asked. Widths not reached by that many, or by `MOST_PLANNED`, are left out.
     """
     most, sizes = min(most, MOST_PLANNED), [_FEWEST_PLANNED]
     reached = [width(sizes[0])]
@@ -317,7 +315,7 @@ def questions_needed(widths: Sequence[float], now: float, most: int, width: Call
 
 
 def chances(weight: np.ndarray, n: int) -> np.ndarray:
-    """Return probabilities in proportion to weights, clipped at 1, that add up to n; or all 1."""
+    """Return probabilities proportional to weights, clipped at 1, that add up to n; or all 1."""
     surely = np.zeros(len(weight), bool)
     chance = weight
     while not surely.all():
@@ -330,9 +328,9 @@ def chances(weight: np.ndarray, n: int) -> np.ndarray:
 
 
 def _prior(automatic: float | None, none_missing: bool) -> np.ndarray:
-    """Return the prior of b, of d, and of tau and mu: one c for all, or any; shape (B, D, H).
+    """Return the joint prior of b, d, and (tau, mu), a mixture of one c for all labels and any: shape (B, D, H).
 
-    Answers that are all no say that c is high, and not how high: an automatic estimate near 1 is not taken for exact.
+    If all answers are no, c is high but it is unknown how high: then an automatic estimate near 1 gets a wide prior.
     """
 
     def normal(values: np.ndarray, mean: float, deviation: float) -> np.ndarray:
@@ -353,13 +351,13 @@ def _prior(automatic: float | None, none_missing: bool) -> np.ndarray:
 
 
 def _of_odds(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> Posterior:
-    """Return the posterior of c where the odds of missing to annotated are a mixture of log-normal ones."""
+    """Return the posterior of c from a log-normal mixture of the odds of missing to annotated."""
     kept = weight > 1e-6 * weight.max()
     mean, variance, weight = mean[kept], variance[kept], weight[kept] / weight[kept].sum()
     spread = np.log1p(variance / mean**2)
     with np.errstate(divide="ignore"):
         log_odds = -logit(FOR_LABELS.edges)
     ends = (np.log(mean) - spread / 2, np.sqrt(spread + _MISFIT**2))
-    below = ndtr((ends[0] - log_odds[:, None]) / ends[1]) @ weight  # c is small where the odds of missing are large
+    below = ndtr((ends[0] - log_odds[:, None]) / ends[1]) @ weight  # c is small if the odds of missing are large
     probability = np.diff(below)[None]
     return Posterior(FOR_LABELS, probability / probability.sum(), np.zeros(1, int))

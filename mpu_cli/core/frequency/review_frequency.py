@@ -1,8 +1,8 @@
-"""The label frequency of every label, from what people have decided: complete label sets, and answers to questions.
+"""The label frequency of every label from human decisions: complete label sets, and answers to questions.
 
-Complete label sets come from instances that were drawn at random and reviewed, or from a second file of the same
-population (docs/method.md, "Frequencies from complete label sets"). `frequency_posterior` turns either into what is
-probable of c, and `questions` answers on single cells.
+Complete label sets are those of instances drawn at random and reviewed, or of a second file from the same population
+(docs/method.md, "Frequencies from complete label sets"). `frequency_posterior` computes the posterior of c from these,
+and `questions` that from answers on single cells.
 """
 
 from bisect import bisect_left
@@ -21,33 +21,33 @@ from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError, counted
 
-# Probability that is left out of intervals, and of those that an estimate contradicts the review outside of.
+# Probability outside reported intervals, and outside those by which annotations and people are compared.
 _OUTSIDE = 0.1
 _SURELY_OUTSIDE = 0.01
 
 
 @dataclass(frozen=True)
 class ReviewedFrequency:
-    """The label frequency by instances with complete label sets.
+    """The label frequency estimated from human decisions.
 
     Attributes
     ----------
     c : float
         Share of all true labels that is annotated, in (0, 1].
     interval : tuple of two floats
-        90 % credible interval of it.
+        90 % credible interval of c.
     rates : ndarray of float64, shape (q,)
-        Label frequency of each label, in (0, 1]: the mean of what is probable.
+        Label frequency of each label, in (0, 1]: posterior means.
     intervals : ndarray of float64, shape (q, 2)
         90 % credible interval of each.
     instances : int
-        Instances whose complete label sets are known.
+        Number of instances with complete label sets.
     true : ndarray of int, shape (q,)
-        True labels in these.
+        True labels of these instances.
     limits : tuple of two floats
-        99 % credible interval of `c`.
+        99 % credible interval of c.
     answers, yes : int
-        Answers to questions, and how many of them say that a label is missing.
+        Number of answers to questions, and of those that say the label is true.
     """
 
     c: float
@@ -62,14 +62,14 @@ class ReviewedFrequency:
 
     @property
     def basis(self) -> str:
-        """Describe what the estimate rests on."""
+        """Describe the data of the estimate."""
         sets = f"{self.instances:,} complete label sets"
         if not self.answers:
             return sets
         return counted(self.answers, "answer") + f" and {sets}" * bool(self.instances)
 
     def contradiction(self, by_annotations: FrequencyEstimate | None) -> str | None:
-        """Return a message if a trustworthy estimate from annotations alone differs; else None."""
+        """Return a warning if a predictable estimate from annotations alone differs; else None."""
         low, high = self.limits
         if by_annotations is None or not by_annotations.predictable or by_annotations.one_label_each:
             return None
@@ -85,15 +85,15 @@ class ReviewedFrequency:
 def from_review(
     labels: csr_array, verified: VerifiedLabels, sampled: np.ndarray, automatic: float | None = None
 ) -> ReviewedFrequency:
-    """Estimate c by instances that were drawn at random and completely reviewed.
+    """Estimate c from instances that were drawn at random and completely reviewed.
 
-    `labels`: bool, shape (n, q): annotated labels, as they were before the review.
-    `verified`: what the review found. Ignored cells, and annotations that it found to be false, tell nothing.
-    `sampled`: int, shape (m,): the instances drawn. Their label sets are complete in `known`.
-    `automatic`: an estimate of c from annotations alone. It counts for two true labels.
+    `labels`: bool, shape (n, q): labels annotated before the review.
+    `verified`: the result of the review. Ignored cells, and annotations found false, do not count.
+    `sampled`: int, shape (m,): the instances drawn. Their label sets are complete in `verified`.
+    `automatic`: an estimate of c from annotations alone, which counts as much as two true labels.
     Raises DataError (the label set of a sampled instance is not complete).
 
-    In each of 40 instances both labels are true. Label 0 was annotated in all of them, label 1 in ten.
+    Both labels are true in each of 40 instances. Label 0 was annotated in all of them, label 1 in ten.
 
     >>> S = np.array([[1, 1]] * 10 + [[1, 0]] * 40, bool)
     >>> rows = np.arange(40)
@@ -114,12 +114,12 @@ def from_review(
 
 
 def counts_of(reviewed: tuple[csr_array, csr_array]) -> np.ndarray:
-    """Return how many of these true labels were annotated, and how many there are: float64, shape (q, 2)."""
+    """Count the annotated ones of these true labels, and all of them: float64, shape (q, 2)."""
     return np.column_stack([_sums(part, 0) for part in reviewed[::-1]])
 
 
 def of_review(labels: csr_array, verified: VerifiedLabels, sampled: np.ndarray) -> tuple[csr_array, csr_array]:
-    """Return the true labels of the instances drawn, without implied ones, and which of them were annotated."""
+    """Return the true labels of the sampled instances, without implied ones, and those that were annotated."""
     rows = _complete_rows(verified, sampled)
     annotated, known = labels[rows].astype(bool), verified.rows(rows)
     true = known.without_implied(known.part(annotated)[1].astype(bool))
@@ -128,29 +128,27 @@ def of_review(labels: csr_array, verified: VerifiedLabels, sampled: np.ndarray) 
 
 @dataclass(frozen=True)
 class Answered:
-    """Answers to questions, with the scores of their cells."""
+    """Answers to questions, with the scores of the cells that may be asked about."""
 
     cells: questions.ScoredCells  # of some instances, and m of q labels
     answers: Answers  # on these cells
-    # `rows`, `columns`: int, shapes (n,) and (m,): which instances and labels they are
+    # `rows`, `columns`: int, shapes (n,) and (m,): the numbers of these instances and labels
     rows: np.ndarray
     columns: np.ndarray
 
     def fit(self, automatic: float | None = None, reviewed: np.ndarray | None = None) -> questions.FittedFrequency:
-        """Fit `questions.fit` to them; `reviewed` is of all q labels."""
+        """Call `questions.fit`; `reviewed` is of all q labels."""
         of_these = None if reviewed is None else reviewed[self.columns]
         return questions.fit(self.cells, self.answers, automatic, of_these)
 
     def forecast(
         self, widths: Sequence[float], c: float, automatic: float | None, reviewed: np.ndarray | None
     ) -> tuple[dict[float, int], float | None]:
-        """Return how many more questions make the interval of c overall as narrow as each of some widths.
+        """Return how many more questions make the interval of c as narrow as each width, by simulated answers.
 
-        By simulated answers, the mean of some simulations. The second is the width to expect after as many more as
-        there are; None without any.
+        The second value is the width to expect after as many more answers as there are; None if there are none.
 
-        `c`: as it is expected where there are no answers. Then no use is made of an automatic estimate, with which
-        fewer answers may do; others as for `fit`.
+        `c`: the c to expect, used if there are no answers. `automatic` and `reviewed`, as for `fit`, are not used then.
         """
         truth, now = self.cells.at(c), np.inf
         if len(self.answers):
@@ -176,9 +174,9 @@ class Answered:
 def from_answers(
     answered: Answered, q: int, automatic: float | None = None, reviewed: tuple[csr_array, csr_array] | None = None
 ) -> ReviewedFrequency:
-    """Estimate c of q labels by answers to questions, and by reviewed instances where there are any.
+    """Estimate c of q labels from answers to questions, and from reviewed instances if there are any.
 
-    Labels without scores get what is probable of a label that nobody was asked about.
+    Labels without scores get the posterior of a label without answers.
     """
     counts = None if reviewed is None else counts_of(reviewed)
     fitted = answered.fit(automatic, counts)
@@ -193,13 +191,13 @@ def from_answers(
 def from_second_file(
     labels: csr_array, verified: VerifiedLabels, second: np.ndarray, automatic: float | None = None
 ) -> ReviewedFrequency:
-    """Estimate c by a second file with complete label sets, drawn from the same population: the ratio of label rates.
+    """Estimate c as the ratio of label shares in this file and in a complete second one from the same population.
 
     The instances of both files are in one matrix. The label sets of `second`, the instances of the second file, are
-    complete in `verified`. Other instances that are complete tell nothing.
+    complete in `verified`. Other complete instances do not count.
     Raises DataError (a label set of the second file is not complete).
 
-    The only label has a share of 0.3 in the first file and 0.6 in the second.
+    The only label has a share of 0.3 in the first file and of 0.6 in the second.
 
     >>> second = np.arange(1000, 2000)
     >>> both = csr_array((np.arange(2000) % 1000 < np.repeat([300, 600], 1000))[:, None])
@@ -226,11 +224,11 @@ def from_people(
     automatic: float | None = None,
     answered: Answered | None = None,
 ) -> ReviewedFrequency | None:
-    """Estimate c by what people know: by `from_answers`, `from_review` or else `from_second_file`; None by none.
+    """Estimate c by `from_answers`, `from_review` or `from_second_file`, the first that has data; None if none has.
 
     `labels`, `verified`, `automatic`: as for `from_review`.
     `sampled`, `second`: as in `core.labels.problem.Problem`.
-    `answered`: these count together with `sampled`, and `second` does not then.
+    `answered`: used together with `sampled`.
     """
     if answered is not None and len(answered.answers):
         reviewed = None if verified is None or sampled is None else of_review(labels, verified, sampled)
@@ -245,12 +243,12 @@ def from_people(
 
 
 def instances_to_review(width: float, c: float, labels_per_instance: float) -> int:
-    """Plan a review: how many instances make the 90 % interval of c as narrow as asked for.
+    """Return how many instances to review for a 90 % interval of c of some width.
 
-    `width`: upper end of the interval less its lower end, above 0.
-    `c`: what c is expected to be, in (0, 1]; 0.5 asks for most.
-    `labels_per_instance`: true labels of an instance, above 0; of one label, to plan for its own interval.
-    Returns: at least 1. More are needed where the labels of an instance tend to go missing together.
+    `width`: upper minus lower end of the interval, above 0.
+    `c`: the c to expect, in (0, 1]; 0.5 needs most instances.
+    `labels_per_instance`: true labels per instance, above 0; of a single label, to plan for its own interval.
+    Returns: at least 1. More are needed if the labels of an instance tend to go missing together.
 
     >>> [instances_to_review(width, c=0.5, labels_per_instance=2.5) for width in (0.2, 0.1, 0.05)]
     [26, 108, 432]
@@ -266,7 +264,7 @@ def instances_to_review(width: float, c: float, labels_per_instance: float) -> i
 
 
 def _complete_rows(verified: VerifiedLabels, rows: np.ndarray) -> np.ndarray:
-    """Return the instances in ascending order, each once; refuse those whose label set is not complete."""
+    """Return the instances, ascending, each once; DataError if a label set is not complete."""
     rows = np.unique(rows)
     if len(unfinished := rows[verified.instances[rows] != Verdict.FALSE]):
         raise DataError(
@@ -277,11 +275,10 @@ def _complete_rows(verified: VerifiedLabels, rows: np.ndarray) -> np.ndarray:
 
 
 def _design_effect(kept: np.ndarray, true: np.ndarray) -> float:
-    """By how much the share of kept labels varies more than if each were lost on its own; at least 1.
+    """Return the variance of the share of kept labels relative to a binomial one; at least 1.
 
-    The annotator of an instance may have been thorough or not, so that its labels go missing together. This is the
-    variance of the ratio of sums over m instances (Cochran, Sampling Techniques, 1977, Section 6.4), divided by the
-    variance of a binomial share.
+    It is larger if the labels of an instance go missing together: the variance of a ratio of sums over m instances
+    (Cochran, Sampling Techniques, 1977, Section 6.4), divided by that of a binomial share.
     """
     m, n = np.count_nonzero(true), true.sum()
     share = kept.sum() / max(n, 1)

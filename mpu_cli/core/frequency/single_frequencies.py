@@ -1,9 +1,9 @@
 """The label frequency of each label, from annotations alone: estimates, and intervals that cover.
 
-The share annotated among instances of the same out-of-fold score rises with it towards a ceiling, which says how large
-the frequency of the label is at least. How large it is at most depends on how many labels have one frequency in common,
-as far as their ceilings agree on one (`agreement`): docs/method.md, "Frequencies of single labels", has the estimate
-and its interval, and docs/choices/label-frequency.md, "One frequency for each label", their coverage.
+The share annotated rises with the out-of-fold score towards a ceiling, which is a lower bound of the label's
+frequency. The upper bound depends on how many labels share one frequency, judged by whether their ceilings agree
+(`agreement`). docs/method.md, "Frequencies of single labels", has the estimate and its interval, and
+docs/choices/label-frequency.md, "One frequency for each label", their coverage.
 """
 
 from collections.abc import Sequence
@@ -16,27 +16,27 @@ from scipy.special import expit, log_expit, xlog1py
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, CountedCells, FrequencyEstimate, estimate_per_label
 from mpu_cli.core.labels.verified import VerifiedLabels
 
-# Ceilings that are looked at.
+# The grid of ceilings.
 CEILINGS = np.geomspace(0.02, 1, 40)
-# More labels than this, those with most annotations, tell no more of how many agree.
+# Agreement is judged by at most this many labels, those with most annotations.
 _MOST_LABELS = 400
-# How far the ceilings of labels that agree are apart, as a deviation of their logarithms.
+# Standard deviation of the log ceilings of labels that agree.
 _DEVIATION = 0.1
 _SHARES = np.linspace(0, 1, 21)
-# Bins of instances of similar scores, narrow at the top, where the ceiling shows.
+# Bins of instances with similar scores, narrow at the top, where the ceiling shows.
 _BINS = 40
 _TOP_BIN = 5
-# Priors of a and b, normal around 0 in units of the spread of z: a curve of annotations that are perfectly ordered has
-# no finite slope.
+# Standard deviations of the normal priors of a and b, in units of the spread of z: without them, the slope of
+# perfectly ordered annotations would be infinite.
 _SLOPE, _OFFSET = 8.0, 20.0
 _ITERATIONS = 40
 _HALVINGS = 8
 _CONVERGED = 1e-3
-# Of a normal distribution, outside which 10 % lie.
+# 10 % of a normal distribution lie outside.
 _STANDARD_ERRORS = 1.645
-# Labels whose ceilings are found at a time.
+# Labels fitted at a time.
 _LABELS = 400
-# A wider interval says little.
+# A wider interval makes an estimate unreliable.
 _WIDE = 0.5
 
 
@@ -46,7 +46,7 @@ class SingleFrequencies:
 
     c: np.ndarray  # float64, shape (q,)
     intervals: np.ndarray  # float64, shape (q, 2): 90 %
-    pooled: np.ndarray  # bool, shape (q,): whether c is pooled over labels, since the label has too few annotations
+    pooled: np.ndarray  # bool, shape (q,): whether c is that of all labels, since the label has too few annotations
 
     def of_all(self, q: int, columns: np.ndarray, c: float) -> "SingleFrequencies":
         """Return frequencies of q labels: these at `columns`; the others have c of all labels."""
@@ -57,14 +57,14 @@ class SingleFrequencies:
 
     @property
     def unreliable(self) -> np.ndarray:
-        """Whether the interval of each label is wider than half of all that is possible: bool, shape (q,)."""
+        """Whether the interval of each label is wider than 0.5: bool, shape (q,)."""
         return self.intervals[:, 1] - self.intervals[:, 0] > _WIDE
 
 
 def missing(annotations: np.ndarray, c: np.ndarray, of_all: float) -> np.ndarray:
-    """Estimate how many labels are missing of each: in proportion to what c of each says, as many as c of all says.
+    """Estimate how many annotations of each label are missing: by c of each, scaled to the total by c of all.
 
-    All are float64, shape (q,), but for c of all labels.
+    All arrays are float64, shape (q,).
     """
     each: np.ndarray = annotations * (1 / c - 1)
     total = annotations.sum() * (1 / of_all - 1)
@@ -80,7 +80,7 @@ def estimate_singly(
 ) -> SingleFrequencies:
     """Estimate the label frequency of each label.
 
-    `method`: {"bbe", "e1", "e2", "e3"}: how each label's own frequency is estimated (`estimators`).
+    `method`: {"bbe", "e1", "e2", "e3"}: of each label's own estimate (`estimators`).
     """
     cells = CountedCells.of(probabilities, labels, verified)
     agreeing = agreement(cells)
@@ -100,7 +100,7 @@ def estimate_singly(
 
 
 def _ends_of_ceilings(cells: CountedCells) -> np.ndarray:
-    """Return the ends of the 90 % intervals of the ceilings, all being equally probable before: shape (2, q)."""
+    """Return the ends of the 90 % intervals of the ceilings, with a uniform prior: shape (2, q)."""
     edges = np.append(np.sqrt(CEILINGS[:-1] * CEILINGS[1:]), 1.0)
     ends = []
     for start in range(0, cells.annotated.shape[1], _LABELS):
@@ -112,14 +112,14 @@ def _ends_of_ceilings(cells: CountedCells) -> np.ndarray:
 
 
 def _chance(c: float, true: np.ndarray) -> np.ndarray:
-    """Return how far the share annotated of some true labels may be from its chance."""
+    """Return the margin by which the annotated share of so many true labels may differ from c by chance."""
     return _STANDARD_ERRORS * np.sqrt(c * (1 - c) / true)
 
 
 def agreement(cells: CountedCells) -> float:
-    """Estimate the share of the labels whose ceilings agree on one: 0 where no label has annotations enough to tell.
+    """Estimate the share of the labels whose ceilings agree on one c: 0 if all labels have too few annotations.
 
-    Ceilings are a mixture of those near one c, and of lower ones:
+    Ceilings are a mixture of some near one c and of lower ones:
 
         c_k ~ pi exp(N(log c, 0.1^2)) + (1 - pi) U(0, c).
 
@@ -141,7 +141,7 @@ def agreement(cells: CountedCells) -> float:
 
 
 def _likelihood(cells: CountedCells, columns: Sequence[int]) -> np.ndarray:
-    """Return the likelihood of each of `CEILINGS` for some labels at the best curve, the largest of a label 1.
+    """Return the likelihood of each of `CEILINGS` at its best curve, scaled to a maximum of 1 for each label.
 
     Returns: float64, shape (G, r).
     """
@@ -153,13 +153,13 @@ def _likelihood(cells: CountedCells, columns: Sequence[int]) -> np.ndarray:
     share = np.clip(positives.sum(axis=1) / size.sum(axis=1), 1e-4, 0.9)
     curve = np.ones(len(z)), np.log(share / (1 - share))
     log_likelihood = np.empty((len(CEILINGS), len(z)))
-    for i in reversed(range(len(CEILINGS))):  # each starts where the last one ended
+    for i in reversed(range(len(CEILINGS))):  # each fit starts at the result of the last
         curve, log_likelihood[i] = _fit(x, size, positives, float(CEILINGS[i]), curve)
     return np.exp(log_likelihood - log_likelihood.max(axis=0))
 
 
 def _binned(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Put instances into bins by score; return the mean of z, and how many there are and are annotated, of each."""
+    """Bin instances by score; return the mean of z, the number of instances and the annotated ones of each bin."""
     order = np.argsort(-probabilities, kind="stable")
     p = np.clip(probabilities[order].astype(float), 1e-7, 1 - 1e-7)
     z = np.log(p) - np.log1p(-p)
@@ -198,7 +198,7 @@ def _fit(x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, curve
         step_a, step_b = (bb * to_a - ab * to_b) / determinant, (aa * to_b - ab * to_a) / determinant
         length = np.ones(len(a))
         for _ in range(_HALVINGS):
-            new_a, new_b = np.maximum(a + length * step_a, 0), b + length * step_b  # more z is never less probable
+            new_a, new_b = np.maximum(a + length * step_a, 0), b + length * step_b  # the curve never falls
             new = log_likelihood(new_a, new_b)
             if (new >= reached).all():
                 break
