@@ -14,7 +14,10 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _DIRECTION = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _MOST_CHARACTERS = 10_000  # of a message: the rest is what strangers have written
 _WORD = re.compile(r"\S+")
+# After the protocol of a URL: user and password, in which there is a slash where what seems to be a port is none.
+_USER = re.compile(r"\A(?:[^/]*@|[^/:\[]*:(?![0-9]+(?:[/?#'\"),;:.\s]|\Z)).*@)", re.DOTALL)
 _AFTER = "'\"),;:."  # a URL in a message
+_LEFT_OUT = re.compile(r"\.\.\.(?:['\"),;:.\s]|\Z)")
 
 
 class MpuError(Exception):
@@ -58,18 +61,19 @@ def without_secrets(text: str) -> str:
 
 
 def _without_secrets(word: str) -> str:
-    """Return the same of a word, or of a name with blanks in it: of a URL what follows the last @, without a query.
-
-    Whatever is in a password, it is not shown. A path with an @ in it loses its beginning.
-    """
-    protocol, mark, url = word.partition("://")
-    user, _, place = url.rpartition("@")
-    if "?" in user:  # in a password, or the @ is in a query
-        return f"{protocol}://..."
-    public, start, query = place.partition("?")
-    if mark and start and not query.startswith("..."):  # as a message has it already
-        query = "..." + query[len(query.rstrip(_AFTER)) :]
-    return f"{protocol}{mark}{public}{start}{query}"
+    """Return the same of a word, or of a name with blanks in it: all after a protocol may be of the URL."""
+    public = tail = ""
+    before, mark, url = word.partition("://")
+    while mark:
+        if "@" in url:
+            url = _USER.sub("", url)
+        if not tail:
+            url, tail, query = url.partition("?")
+            if tail:
+                tail += query if _LEFT_OUT.match(query) else "..." + query[len(query.rstrip(_AFTER)) :]
+        public += before + mark
+        before, mark, url = url.partition("://")
+    return public + before + tail
 
 
 def counted(count: int, noun: str) -> str:
