@@ -89,6 +89,9 @@ def test_nothing_is_claimed_of_a_label_that_is_never_annotated(reported):
     (never,) = (row for row in reported.rows if row["name"] == NEVER)
     assert never["annotations"] == "0"
     assert never["missing"] == never["low"] == never["high"] == ""
+    assert reported.json["missing"]["per_label"][never["number"]] == dict.fromkeys(("missing", "low", "high"), None) | {
+        "name": NEVER
+    }
     assert NEVER not in reported.page.cells
 
 

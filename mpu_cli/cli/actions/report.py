@@ -56,8 +56,7 @@ def rows_of(missing: suggest.Listed, c: dict[str, Any]) -> Iterator[Row]:
         low, high = (group["annotations"] * (1 / rate - 1) for rate in reversed(group["interval"]))
         yield "group", "", group["group"], group["annotations"], group["missing"], low, high
     for (label, of), annotations in zip(report["per_label"].items(), annotations_of, strict=True):
-        counts = (of["missing"], of["low"], of["high"]) if annotations or of["missing"] else (None,) * 3
-        yield "label", label, of.get("name", ""), annotations, *numbers(*counts)
+        yield "label", label, of.get("name", ""), annotations, *numbers(of["missing"], of["low"], of["high"])
 
 
 def _suggestions(missing: suggest.Listed, instances: int, sources: Sources) -> Iterator[dict[str, Any]]:

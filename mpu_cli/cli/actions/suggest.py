@@ -258,6 +258,8 @@ def suggest(
         c_assumption=None if frequency is None else frequency.get("assumption"),
     )
     counts = np.full((len(data.ids), 3), np.nan) if each is None else np.c_[each.expected, each.low, each.high]
+    is_annotated = (found.annotated > found.confirmed).sum(axis=0) > 0
+    counts[~is_annotated & (counts[:, 0] == 0)] = np.nan  # c says nothing of what is never annotated
     report["per_label"] = {
         label: ({} if names is None else {"name": names.name(label)}) | {"missing": of, "low": low, "high": high}
         for label, (of, low, high) in zip(data.ids.tolist(), counts.tolist(), strict=True)
@@ -384,6 +386,7 @@ def _print_summary(made: Listed) -> None:
                 f"{report['expected_f1_after']:.3f} with the first {counted(report['worth_filling_in'], 'suggestion')}"
             )
         info(f"{counted(report['filled_in'], 'label')} filled in{f1}")
-    for label, of in report["per_label"].items() if report["missing"] is not None else ():
-        name = f" ({of['name']})" if "name" in of else ""
-        detail(f"label {label}{name}: {of['missing']:.1f} missing")
+    for label, of in report["per_label"].items():
+        if not np.isnan(of["missing"]):
+            name = f" ({of['name']})" if "name" in of else ""
+            detail(f"label {label}{name}: {of['missing']:.1f} missing")
