@@ -45,6 +45,7 @@ class Rewriter:
         self._columns: list[str] = []  # of a table, with the new ones
         self._dialect: dict[str, Any] = {}  # of a table
         self._mark = "1"  # how the last field that is a tag was true
+        self._are_numbers = False  # whether the last tags of a list were
 
     def written(self, stream: ReadableLines, source: str, change_of: Callable[[Record], Retagged]) -> Iterator[bytes]:
         """Yield the records with their changes, and what is before, between and after them.
@@ -66,6 +67,8 @@ class Rewriter:
                 before = self._with_columns(before)
             if self._fields.are_tags and record.tags:
                 self._mark = str(value_of(record.row.fields, record.tags[0]))
+            elif record.tags and isinstance(tags := value_of(record.row.fields, self._fields.tags[0]), list) and tags:
+                self._are_numbers = type(tags[0]) is int
             try:
                 text = self._record("".join(own), record.row, change_of(record))
                 yield "".join([*before, text]).encode(encoding)
@@ -165,7 +168,9 @@ class Rewriter:
         if isinstance(tags, list):
             kept = [tag for tag in tags if not is_removed(tag)]
             are_objects = any(isinstance(tag, dict) for tag in tags) if tags else self._is_corpus
-            return [*kept, *([{"uri" if is_uri(tag) else "label": tag} for tag in added] if are_objects else added)]
+            if are_objects:
+                return [*kept, *({"uri" if is_uri(tag) else "label": tag} for tag in added)]
+            return [*kept, *(map(_number, added) if self._are_numbers else added)]
         if tags is None:
             return None if self._form == "jsonl" else self._joined(added)
         if listed(str(tags)) is not None:
@@ -183,6 +188,11 @@ class Rewriter:
                     f"the tag {tag!r} has {separator!r} in it, which separates tags here: it would be read as two"
                 )
         return f"{separator}{blank}".join(tags)
+
+
+def _number(tag: str) -> object:
+    """Return a tag that is a whole number as one."""
+    return int(tag) if tag.isdecimal() and str(int(tag)) == tag else tag
 
 
 def _flagged(value: object, has_it: bool, mark: str) -> object:

@@ -180,6 +180,12 @@ def test_a_list_in_one_text_keeps_its_form(form, before, after):
     assert rewritten(file(before).encode(), form, Retagged(), added="") == file(before)
 
 
+def test_tags_that_are_numbers_stay_numbers():
+    before = '{"text":"x","tags":[7]}\n{"text":"y","tags":[]}\n{"text":"z","tags":["a"]}\n'
+    after = '{"text":"x","tags":[7,3]}\n{"text":"y","tags":[3]}\n{"text":"z","tags":["a","3"]}\n'
+    assert rewritten(before.encode(), "jsonl", Retagged(("3",)), added="") == after
+
+
 @pytest.mark.parametrize(
     ("yes", "no"), [("1", "0"), ("1.0", "0.0"), ("True", "False"), ("TRUE", "FALSE"), ("yes", "no"), ("x", "")]
 )
