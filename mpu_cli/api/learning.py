@@ -80,25 +80,25 @@ def checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parameters_of(estimator: Any, classes: np.ndarray | None = None) -> dict[str, Any]:
-    """Check and return the parameters of an estimator, as `checked` does, and `observe`, which says what is done.
+    """Check and return the parameters of an estimator, as `checked` does, and `step`, which says what is done.
 
     `classes`: names of the labels, by which c may be given.
     """
-    observe = _saying if checked_as(Integer(0), "verbose", int(estimator.verbose)) else no_observer
+    step = _saying if checked_as(Integer(0), "verbose", int(estimator.verbose)) else no_observer
     given = {name: getattr(estimator, option.name) for name, option in DECLARED.items()}
     if classes is not None and isinstance(c := given["c"], Mapping):
         if unknown := c.keys() - set(classes.tolist()):
             raise DataError(f"c has a number for {min(unknown, key=str)!r}, which is not among the classes")
         given["c"] = [c.get(name, np.nan) for name in classes.tolist()]
-    return checked(given) | {"observe": observe}
+    return checked(given) | {"step": step}
 
 
 @contextmanager
-def _saying(step: str, ticks: int | None) -> Iterator[Callable[[], None]]:
+def _saying(name: str, ticks: int | None = None) -> Iterator[Callable[[], None]]:
     """Print each step with its seconds."""
     start = time.perf_counter()
     yield lambda: None
-    print(f"[mpu] {step}: {time.perf_counter() - start:.1f} s", flush=True)
+    print(f"[mpu] {name}: {time.perf_counter() - start:.1f} s", flush=True)
 
 
 def dense(predictions: Predictions) -> np.ndarray:
@@ -169,4 +169,4 @@ def warn_of(texts: Iterable[str], estimates: Estimates, annotations: Annotations
 
 def run_of(chosen: Mapping[str, Any]) -> Run:
     """Return the run that was chosen."""
-    return Run(**{name: chosen[name] for name in (*options_of(RunOptions), "observe") if name in chosen})
+    return Run(**{name: chosen[name] for name in (*options_of(RunOptions), "step") if name in chosen})

@@ -162,7 +162,7 @@ def run_options(*names: str, **helps: str) -> Group:
     options = [option for option in declared_options(RunOptions) if option.name in names]
     for option in options:
         option.help = helps.get(str(option.name), option.help)
-    return Group("run", partial(Run, observe=progress), options)
+    return Group("run", partial(Run, step=progress), options)
 
 
 json_option = option("--json", bool, "Print the report as JSON.", name="as_json")

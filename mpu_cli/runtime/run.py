@@ -19,14 +19,14 @@ from mpu_cli.runtime.options import RunOptions
 
 # Called at the start of every step with its name, as in messages, and its amount of work (None: unknown). It returns a
 # context manager, which is open during the step. That gives a function to call with newly finished work, by default 1.
-Observer = Callable[[str, int | None], AbstractContextManager[Callable[..., None]]]
+Observer = Callable[..., AbstractContextManager[Callable[..., None]]]
 
 
 class Bytes(int):
     """An amount of work that is to read so many bytes from files."""
 
 
-def no_observer(step: str, ticks: int | None) -> AbstractContextManager[Callable[..., None]]:
+def no_observer(name: str, ticks: int | None = None) -> AbstractContextManager[Callable[..., None]]:
     """Show no progress."""
     return nullcontext(lambda by=1: None)
 
@@ -62,7 +62,8 @@ class Run(RunOptions):
     Raises MpuError (numba was requested and is not installed).
     """
 
-    observe: Observer = no_observer  # called for every step
+    # Reports a step, which lasts as long as the context
+    step: Observer = no_observer
 
     def __post_init__(self) -> None:
         if self.kernel == "numba" and not numba_installed():
@@ -73,25 +74,21 @@ class Run(RunOptions):
         """Whether compiled inner loops run."""
         return numba_installed() if self.kernel is None else self.kernel == "numba"
 
-    def step(self, name: str, ticks: int | None = None) -> AbstractContextManager[Callable[..., None]]:
-        """Report a step. It lasts as long as the context, which gives a function to call with finished work."""
-        return self.observe(name, ticks)
-
     def timed(self, seconds: dict[str, float]) -> "Run":
         """Return the same, which also stores the wall time of each step in a dictionary."""
 
         @contextmanager
-        def observe(name: str, ticks: int | None) -> Iterator[Callable[..., None]]:
+        def step(name: str, ticks: int | None = None) -> Iterator[Callable[..., None]]:
             start = time.perf_counter()
-            with self.observe(name, ticks) as tick:
+            with self.step(name, ticks) as tick:
                 yield tick
             seconds[name] = time.perf_counter() - start
 
-        return replace(self, observe=observe)
+        return replace(self, step=step)
 
     def quiet(self) -> "Run":
         """Return the same without a report of steps."""
-        return replace(self, observe=no_observer)
+        return replace(self, step=no_observer)
 
     def on_a_worker(self) -> "Run":
         """Return what units of work elsewhere run with: one thread each, since many of them run at a time."""

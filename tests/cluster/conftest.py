@@ -57,4 +57,4 @@ def at(phase: str, act) -> Run:
             act()
         yield lambda: None
 
-    return Run(observe=observe)
+    return Run(step=observe)

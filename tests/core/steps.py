@@ -11,7 +11,7 @@ class Steps:
         self.ticks: dict[str, int] = {}
 
     @contextmanager
-    def __call__(self, step, ticks):
+    def __call__(self, step, ticks=None):
         self.announced[step], self.ticks[step] = ticks, 0
 
         def tick():

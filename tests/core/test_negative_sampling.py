@@ -92,7 +92,7 @@ def test_it_is_about_as_good_as_all_instances(monkeypatch):
     f1 = []
     for fewest in (N + 1, 100):
         monkeypatch.setattr(many_labels, "_FEWEST_INSTANCES", fewest)
-        model, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(observe=(steps := Steps())))
+        model, _ = train(Problem(matrix, annotated), Options(**QUICK), Run(step=(steps := Steps())))
         assert ("finding instances for each label" in steps.ticks) == (fewest == 100)
         f1.append(micro_f1(csr_array(model.probabilities(test) >= model.thresholds), truth))
     assert f1[0] > 0.5

@@ -53,7 +53,7 @@ def by_hand(problem, rows: np.ndarray, without: np.ndarray | None = None, **chan
 
 def test_report(problem):
     steps = Steps()
-    model, report = train(Problem(*problem), quick(levels=3), Run(observe=steps))
+    model, report = train(Problem(*problem), quick(levels=3), Run(step=steps))
     assert report.c.tolist() == [report.estimates.estimate.c] * 4
     assert len(report.level_f1) == 3
     assert report.expected_f1 == pytest.approx(report.level_f1[-1])
@@ -74,7 +74,7 @@ def test_report(problem):
 def test_what_is_given_is_neither_estimated_nor_chosen(problem):
     c = np.array([0.3, 0.5, 0.7, 1.0])
     steps = Steps()
-    model, report = train(Problem(*problem), quick(levels=1, c=c, cost=7.0, threshold=0.25), Run(observe=steps))
+    model, report = train(Problem(*problem), quick(levels=1, c=c, cost=7.0, threshold=0.25), Run(step=steps))
     assert report.c.tolist() == c.tolist()
     assert report.estimates.estimate is None
     assert (report.settings.cost, report.settings.step) == (7.0, default_step(2, Features.of(problem[0]).coherence))
@@ -116,7 +116,7 @@ def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
     train_block = sgd.train_block
     monkeypatch.setattr(sgd, "train_block", lambda *args: trained.append(args) or train_block(*args))
     options, steps = quick(c=0.7, cost=3.0, sample=40, epochs=1), Steps()
-    train(Problem(matrix, labels), options, Run(observe=steps))
+    train(Problem(matrix, labels), options, Run(step=steps))
     assert list(steps.ticks) == [
         "learning level 0",
         "predicting level 0 out of fold",
@@ -141,9 +141,9 @@ def test_a_single_pass_is_not_enough_for(problem):
     given = {"levels": 1, "c": 0.7, "cost": 3.0}
     one_each = ({"threshold": one, "sample": 40} for one in ("per-label", "macro-f1"))
     for options in (*one_each, {"sample": 61}, {"epochs": 2, "sample": 40}):
-        train(Problem(*problem), quick(**(given | {"epochs": 1} | options)), Run(observe=(steps := Steps())))
+        train(Problem(*problem), quick(**(given | {"epochs": 1} | options)), Run(step=(steps := Steps())))
         assert "predicting level 0 out of fold" in steps.ticks
-    train(Problem(*problem), quick(**given, epochs=1, sample=40), Run(observe=(steps := Steps())))
+    train(Problem(*problem), quick(**given, epochs=1, sample=40), Run(step=(steps := Steps())))
     assert "predicting level 0 out of fold" not in steps.ticks
 
 
@@ -174,7 +174,7 @@ def test_the_f1_expected_of_level_1_is_that_of_models_without_two_folds(problem)
     matrix, labels = problem
     options = quick(c=0.7, cost=3.0, eta0=1.0, folds=4)
     steps, fewer_folds = Steps(), Steps()
-    model, report = train(Problem(matrix, labels), options, Run(observe=steps))
+    model, report = train(Problem(matrix, labels), options, Run(step=steps))
     frequency = LabelFrequency(np.full(4, 0.7))
     fold_rows, probabilities = deal(120, 4, 0), np.empty(labels.shape, np.float32)
 
@@ -187,7 +187,7 @@ def test_the_f1_expected_of_level_1_is_that_of_models_without_two_folds(problem)
         extended = np.hstack([matrix.toarray(), np.float32(model.scale) * calibration(below)])
         probabilities[rows] = by_hand((as_features(extended), labels), rows, eta0=1.0)
     assert report.level_f1[1] == pytest.approx(pooled_threshold(HeldOut(probabilities, labels, frequency))[1], abs=1e-3)
-    train(Problem(matrix, labels), quick(c=0.7, cost=3.0, eta0=1.0), Run(observe=fewer_folds))
+    train(Problem(matrix, labels), quick(c=0.7, cost=3.0, eta0=1.0), Run(step=fewer_folds))
     assert "predicting level 0 without two folds" in steps.ticks
     assert "predicting level 0 without two folds" not in fewer_folds.ticks
 
