@@ -15,16 +15,19 @@ from mpu_cli.runtime.run import available_memory, machine_memory
 _BLOCK = 64
 
 
-def refuse_too_large(D: int, q: int, levels: int) -> None:
+def refuse_too_large(D: int, q: int, levels: int, is_dense: bool = False) -> None:
     """Raise TooLargeError where the weights in training exceed the machine's memory.
 
-    Level l has D + l q weights for each label. Of more than 500 labels there is a block at a time, and what is left of
-    it by pruning is small.
+    Level l has D + l q weights for each label; in training there are a copy and a mean of them. Of more than 500 labels
+    there is a block at a time, and what is left of it by pruning is small, unless all weights are dense.
     """
-    if q <= FEW_LABELS:
-        refuse_large_weights(D, q, levels)
-        return
     features = D + (levels - 1) * q
+    if is_dense or q <= FEW_LABELS:
+        model = 4 * q * (levels * D + levels * (levels - 1) // 2 * q)
+        needed = model + 2 * 4 * q * features
+        what = f"a model of {D:,} features x {q:,} labels x {levels} levels takes {model / 1e9:,.1f} GB"
+        _refuse_beyond_machine(needed, f"{what}, {needed / 1e9:,.1f} GB in training", "train fewer labels or levels")
+        return
     needed = 2 * 4 * _BLOCK * features
     what = f"the weights of {features:,} features x {_BLOCK} labels, which are learned together, take {_size(needed)}"
     advice = "drop rare features, or train fewer labels or levels"
@@ -44,14 +47,6 @@ def refuse_labels_of_one(labels: csr_array) -> None:
             f"instance {own.argmax() + 1} has {own.max():,} labels that no other instance has, of {q:,} labels in all; "
             "they cannot be learned: leave out the instance, or these labels"
         )
-
-
-def refuse_large_weights(D: int, q: int, levels: int = 1) -> None:
-    """Raise TooLargeError where the weights of all labels, with those in training (a copy and a mean), exceed that."""
-    model = 4 * q * (levels * D + levels * (levels - 1) // 2 * q)
-    needed = model + 2 * 4 * q * (D + (levels - 1) * q)
-    what = f"a model of {D:,} features x {q:,} labels x {levels} levels takes {model / 1e9:,.1f} GB"
-    _refuse_beyond_machine(needed, f"{what}, {needed / 1e9:,.1f} GB in training", "train fewer labels or levels")
 
 
 def refuse_large_sample(m: int, q: int, advice: str = "make sample smaller, or give both c and cost") -> None:

@@ -17,7 +17,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate, estimate_per_label
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import kin_of
-from mpu_cli.core.limits import refuse_large_sample, refuse_large_weights
+from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.sample import Instances, Sample, step_for_all
 from mpu_cli.core.selection import Trial, choose_settings
 from mpu_cli.core.sgd import Fold, LearningTask, default_epochs, default_settings
@@ -54,7 +54,7 @@ class Method:
     def fit(self, X: csr_array, S: csr_array) -> None:
         """Learn; TooLargeError where weights or predictions would not fit in memory."""
         (n, q), run = S.shape, self.run
-        refuse_large_weights(X.shape[1], q)  # they are dense, for any number of labels
+        refuse_too_large(X.shape[1], q, levels=1, is_dense=True)
         refuse_large_sample(n if self.is_weighted else min(n, _SAMPLE), q, "train on fewer instances, or fewer labels")
         features = Features.of(X)
         ones = LabelFrequency.of(1.0, S.shape)
