@@ -143,11 +143,6 @@ class Fitted:
             groups = replace(problem.groups, rates=estimates.groups.c)
         return cls(model, result, findings, tuple(estimates.warnings()), groups)
 
-    def record(self, options: Options, run: Run) -> dict[str, Any]:
-        """Return the options, and what was chosen or estimated for them, for the model."""
-        asked = {name: getattr(options, name) for name in options_of(Options) if name not in self.findings}
-        return asked | {"seed": run.seed, **self.findings}
-
     def evidence(self, problem: Problem) -> Evidence:
         """Return what missing labels are listed by, where all instances were predicted out of fold."""
         result = self.result
@@ -226,7 +221,7 @@ class TrainingData(Problem):
 
     def fit(self, options: Options, run: Run, hold_out_all: bool = False) -> Fitted:
         """Train a model; its warnings include warnings about the review."""
-        fitted = self._fit(options, run, hold_out_all)
+        fitted = fit(self, options, run, hold_out_all)
         cautions = [] if self.review is None else self.review.cautions(self.names)
         cautions += self.named_cautions(fitted.result.estimates)
         return replace(fitted, warnings=(*cautions, *fitted.warnings))
@@ -246,17 +241,6 @@ class TrainingData(Problem):
         label = int(self.ids[column])
         return str(label) if self.names is None else self.names.shown(label)
 
-    def _fit(self, options: Options, run: Run, hold_out_all: bool) -> Fitted:
-        return fit(self, options, run, hold_out_all)
-
-    def features_of(self, fitted: Fitted) -> Columns:
-        """Return the features that occur in the data, or in features of labels that the model uses."""
-        if fitted.model.columns is not None:  # it has weights of no others, and of all of them
-            return fitted.model.columns
-        used = self.label_features if fitted.findings.get("prior") else None
-        occurring = self.occurring if used is None else self.occurring.joined(Columns.occurring(used))
-        return replace(occurring, width=fitted.model.n_features)
-
     def true_labels(self, fitted: Fitted) -> np.ndarray:
         """Return how many instances have each label, by c and verified labels: float64, shape (q,)."""
         return LabelFrequency.of(fitted.result.c, self.labels.shape, self.verified, fitted.groups).true_labels(
@@ -270,12 +254,18 @@ class TrainingData(Problem):
 
         `files` are from `provenance.of_files`; None for arrays.
         """
+        occurring = fitted.model.columns  # it has weights of no other features, and of all of these
+        if occurring is None:
+            used = self.label_features if fitted.findings.get("prior") else None
+            occurring = self.occurring if used is None else self.occurring.joined(Columns.occurring(used))
+            occurring = replace(occurring, width=fitted.model.n_features)
+        asked = {name: getattr(options, name) for name in options_of(Options) if name not in fitted.findings}
         return TrainedModel(
             predictor=fitted.model,
             label_ids=self.ids,
             c=fitted.result.c,
-            occurring=self.features_of(fitted),
-            options=fitted.record(options, run),
+            occurring=occurring,
+            options=asked | {"seed": run.seed, **fitted.findings},
             names=None if self.names is None else self.names.only(self.ids.tolist()),
             implies=None if self.implications is None else self.implications.among(self.ids, self.ids),
             packed_vectorizer=None if self.stored_vectorizer is None else packed(self.stored_vectorizer),
@@ -301,12 +291,9 @@ class TrainingData(Problem):
         c: Any = options.c
         if file is not None:
             c = read_frequencies(file, self.ids, self.names, may_be_absent=self.never_annotated)
-        if c is not None:
-            self._refuse_refuted(c)
+        if c is not None and self.labels.nnz:  # there are none here where the workers of a cluster have them
+            refuse_refuted(c, self.labels, self.verified, self._shown)
         return replace(options, c=c)
-
-    def _refuse_refuted(self, c: Any) -> None:
-        refuse_refuted(c, self.labels, self.verified, self._shown)
 
     def widened(self, every: np.ndarray) -> Self:
         """Return the same data with more labels, which are never annotated: these are all, ascending."""
@@ -485,7 +472,9 @@ def _with_label_features(data: TrainingData, sources: Sources, run: Run) -> Trai
         numbers, vectors = features_of_names(names, data.stored_vectorizer)
     named = {} if names is None or sources.naming.file is None else names.by_number
     others = [number for number, texts in named.items() if texts]
-    data = data.widened(np.union1d(data.ids, np.union1d(numbers, others).astype(data.ids.dtype)))
+    every = np.union1d(data.ids, np.union1d(numbers, others).astype(data.ids.dtype))
+    if len(every) > len(data.ids):
+        data = data.widened(every)
     if vectors is None:
         return data
     sizes = np.zeros(len(data.ids), np.int64)
@@ -552,13 +541,12 @@ class ClusterData(TrainingData):
         """How many instances are annotated with each label."""
         return self.collection.counts().by_chance
 
-    def _fit(self, options: Options, run: Run, hold_out_all: bool) -> Fitted:
+    def fit(self, options: Options, run: Run, hold_out_all: bool = False) -> Fitted:
+        """Train a model by the workers."""
         from mpu_cli.cluster.training import learn
 
-        return Fitted.of(options, *learn(self.collection, options, run), None)
-
-    def _refuse_refuted(self, c: Any) -> None:
-        """Refuse nothing: what is annotated is known to the workers alone."""
+        fitted = Fitted.of(options, *learn(self.collection, options, run), None)
+        return replace(fitted, warnings=(*self.named_cautions(fitted.result.estimates), *fitted.warnings))
 
     def true_labels(self, fitted: Fitted) -> np.ndarray:
         """Estimate it by the label frequency."""
