@@ -112,7 +112,7 @@ def estimate_c(
     features = chosen["features"] if P is None else LINEAR
     options = Options(folds=chosen["folds"], sample=chosen["sample"], features=features)
     population, _ = choose_features(annotations.problem(matrix), options, run)
-    refuse_too_large(population.width, len(annotations.columns), levels=1)
+    refuse_too_large(population.features.width, len(annotations.columns), levels=1)
     sample = draw_sample(population, options, run)
     probabilities = sample.naive_probabilities() if P is None else sample.part_of(P)
     estimates = estimate_frequency(population, sample, run, probabilities=probabilities, method=method)

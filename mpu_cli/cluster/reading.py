@@ -9,8 +9,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Columns, Features
-from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.labels.verified import widened
+from mpu_cli.core.predictions import count_positives
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.files import State, state_of
@@ -99,7 +99,7 @@ def facts_of(data: Dataset) -> Facts:
     """Return the statistics of a part."""
     labels, ids = data.occurring_labels()
     squares = float(np.square(data.features.data, dtype=float).sum())
-    return Facts(len(data), ids, count_annotations(labels), Columns.occurring(data.features), squares)
+    return Facts(len(data), ids, count_positives(labels), Columns.occurring(data.features), squares)
 
 
 def place(data: Dataset, ids: np.ndarray, columns: Columns, seed: int) -> PartRows:

@@ -11,7 +11,7 @@ from mpu_cli.core import sgd
 from mpu_cli.core.calibration import HeldOut, calibrate
 from mpu_cli.core.features import Columns, Dominating, Features, RbfFeatures, Scaling, unevenness, with_width
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate, has_evidence
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions, ScoredCells, chances
 from mpu_cli.core.frequency.questions import draw as draw_cells
 from mpu_cli.core.frequency.review_frequency import Answered, counts_of, of_review
@@ -19,7 +19,7 @@ from mpu_cli.core.labels.problem import Answers, LabelInformation, Problem, join
 from mpu_cli.core.labels.side_information import Prior
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.options import FrequencyOptions
-from mpu_cli.core.predictions import FEW_LABELS, values_at
+from mpu_cli.core.predictions import FEW_LABELS, count_positives, values_at
 from mpu_cli.core.sgd import LearningTask, Settings
 from mpu_cli.core.validation import deal, default_folds, out_of_fold
 from mpu_cli.errors import DataError
@@ -95,20 +95,10 @@ class Instances(LabelInformation):
         verified = self.verified and self.verified.block(columns)
         return replace(self, labels=self.labels[:, columns], verified=verified)
 
-    @property
-    def width(self) -> int:
-        """Number of features."""
-        return self.features.width
-
     @cached_property
     def annotations(self) -> np.ndarray:
         """How many instances are annotated with each label: int, shape (q,)."""
-        return count_annotations(self.labels)
-
-    @property
-    def annotated(self) -> np.ndarray:
-        """Return the labels that are annotated somewhere, by column."""
-        return np.flatnonzero(self.annotations)
+        return count_positives(self.labels)
 
     def frequency(self, rates: np.ndarray, group_rates: np.ndarray | None) -> LabelFrequency:
         """Return the label frequency of all cells, from the rates of labels, or of groups where there are some."""
@@ -331,7 +321,7 @@ def draw_questions(
     Raises DataError (nothing is annotated but in complete label sets), TooLargeError (the data do not fit in memory).
     """
     instances = replace(Instances.of(problem), label_features=None)
-    refuse_too_large(instances.width, problem.labels.shape[1], levels=1)
+    refuse_too_large(instances.features.width, problem.labels.shape[1], levels=1)
     sample = draw_sample(instances, options, run)
     if not has_evidence(sample.labels, sample.verified):
         raise DataError("only complete label sets have annotations, so there is nothing to choose questions by")

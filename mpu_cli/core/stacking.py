@@ -83,7 +83,7 @@ def train(
     instances, chosen = choose_features(problem, options, run)
     n, q = instances.labels.shape
     is_automatic, n_levels = options.levels is None, options.levels or MOST_AUTOMATIC_LEVELS
-    refuse_too_large(instances.width, q, n_levels)
+    refuse_too_large(instances.features.width, q, n_levels)
 
     chosen = chosen or choose_hyper_parameters(instances, options, run)  # with c
     x, s, c = instances.features, instances.labels, instances.frequency(chosen.rates, chosen.estimates.group_rates)
@@ -92,7 +92,8 @@ def train(
         n_levels = 1  # names say more of rare labels than other labels do
     task = LearningTask(x, s, c, chosen.settings, run, top=top, prune=chosen.prune)
     task = with_side_information(task, instances.label_features)
-    learned = Stack(instances.annotated, task.positives_of_labels, scale_of_predictions(x.mean_squared_norm()))
+    scale = scale_of_predictions(x.mean_squared_norm())
+    learned = Stack(np.flatnonzero(instances.annotations), task.positives_of_labels, scale)
     for number in range(n_levels):  # the paper's l = 0, ..., L
         below = task
         if number:
@@ -181,7 +182,7 @@ def _features_without(
     def of_fold(i: int) -> Features:
         rest = np.setdiff1d(np.arange(n), fold_rows[i], assume_unique=True)
         seen = HeldOut(nested[i][rest], task.labels[rest], task.frequency.rows(rest))
-        calibration = calibrate(seen.of_labels(instances.annotated))
+        calibration = calibrate(seen.of_labels(below.annotated))
         return with_predictions(task.features, nested[i], below.scale, calibration)
 
     return of_fold
@@ -196,7 +197,7 @@ class Stack:
     """
 
     def __init__(self, annotated: np.ndarray, positives: np.ndarray, scale: float) -> None:
-        self._annotated, self._positives, self.scale = annotated, positives, scale
+        self.annotated, self._positives, self.scale = annotated, positives, scale
         self._models: list[LinearModel] = []
         # What makes probabilities of the predictions of each level but the last
         self._calibrations: list[Calibration | None] = []
@@ -209,7 +210,7 @@ class Stack:
     def add(self, model: LinearModel, held_out: HeldOut) -> None:
         """Put a level on top, by its predictions of instances that it has not seen."""
         is_dense = isinstance(held_out.probabilities, np.ndarray)
-        counted = BinnedCells.of(held_out.of_labels(self._annotated) if held_out.made_by is None else held_out)
+        counted = BinnedCells.of(held_out.of_labels(self.annotated) if held_out.made_by is None else held_out)
         calibration = calibrate_strata(counted if is_dense else counted.kept(), self._positives)
         _, f1 = best_threshold(counted, calibration)
         self._models.append(model)
@@ -245,7 +246,7 @@ class Stack:
         self.forget()
         calibration = calibration if calibrated else None
         threshold, _ = best_threshold(counted, calibration)
-        thresholds, expected = decide(held_out, threshold, criterion, self._annotated, calibration)
+        thresholds, expected = decide(held_out, threshold, criterion, self.annotated, calibration)
         model = StackedModel(tuple(self._models), self.scale, thresholds, (*self._calibrations, calibration))
         return model, TrainingResult(
             c=chosen.rates,

@@ -25,9 +25,8 @@ from mpu_cli.core.calibration import (
     calibrate,
     lower_edges,
 )
-from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, PU_F1
-from mpu_cli.core.predictions import Predictions, by_label, f1_score, over, values_at
+from mpu_cli.core.predictions import Predictions, by_label, count_positives, f1_score, over, values_at
 
 # A label with fewer annotations keeps the pooled threshold.
 FEWEST_ANNOTATIONS = 20
@@ -277,7 +276,7 @@ def _reaching(held_out: HeldOut, thresholds: np.ndarray) -> tuple[np.ndarray, np
     def count(cells: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
         return np.bincount(cells[1], minlength=len(thresholds))
 
-    predicted = count_annotations(reached(probabilities, thresholds)) - count(reaching(*frequency.ignored()))
+    predicted = count_positives(reached(probabilities, thresholds)) - count(reaching(*frequency.ignored()))
     by_chance, certain = frequency.counted(held_out.labels)
     true = frequency.true_of(*reaching(*by_chance.nonzero()))
     return predicted, true + count(reaching(*certain.nonzero()))

@@ -16,13 +16,13 @@ from mpu_cli.cluster import Address, connected
 from mpu_cli.cluster.reading import absolute
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.features import Columns, with_width
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations, refuse_refuted
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, refuse_refuted
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.problem import InstanceGroups, LabelInformation, Problem
 from mpu_cli.core.labels.verified import VerifiedLabels, widened
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
-from mpu_cli.core.predictions import values_at
+from mpu_cli.core.predictions import count_positives, values_at
 from mpu_cli.core.selection import Estimates, TrainingResult
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.errors import InputError, MpuError, counted, shown
@@ -192,12 +192,12 @@ class TrainingData(Problem):
     @cached_property
     def annotations(self) -> np.ndarray:
         """How many instances are annotated with each label: ndarray of int, shape (q,)."""
-        return count_annotations(self.labels)
+        return count_positives(self.labels)
 
     @property
     def annotations_of_file(self) -> np.ndarray:
         """The same for the instances of the first file alone."""
-        return self.annotations if self.second is None else count_annotations(self.labels[: self.instances_of_file])
+        return self.annotations if self.second is None else count_positives(self.labels[: self.instances_of_file])
 
     @property
     def left_to_chance_of_file(self) -> np.ndarray:

@@ -11,12 +11,11 @@ from mpu_cli.core.calibration import (
     Calibration,
     StratifiedCalibration,
 )
-from mpu_cli.core.frequency.label_frequency import count_annotations
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
-from mpu_cli.core.predictions import Top, strata_of
+from mpu_cli.core.predictions import Top, count_positives, strata_of
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.core.validation import deal
 from mpu_cli.runtime.run import DEFAULT_RUN
@@ -94,15 +93,15 @@ def test_held_out_predictions_are_calibrated_by_what_their_models_have_seen(libr
     for fold, rows in enumerate(deal(N, 5, DEFAULT_RUN.seed)):
         assert (made_by.of_instances[rows] == fold).all()
         rest = np.setdiff1d(np.arange(N), rows)
-        assert_array_equal(made_by.annotations[fold], count_annotations(problem.labels[rest]))
-    assert_array_equal(model.calibration.strata, strata_of(count_annotations(problem.labels)))
+        assert_array_equal(made_by.annotations[fold], count_positives(problem.labels[rest]))
+    assert_array_equal(model.calibration.strata, strata_of(count_positives(problem.labels)))
 
 
 def test_verified_labels_count_as_what_the_model_learns():
     """A label that a person found true is one that the model has seen, and one that was found false is none."""
     problem, labels = Library(500).problem()
     rows, columns = problem.labels.nonzero()
-    once = np.flatnonzero(count_annotations(problem.labels) == 1)[:2]
+    once = np.flatnonzero(count_positives(problem.labels) == 1)[:2]
     there = np.array([rows[columns == k][0] for k in once])
     elsewhere = (there + 1) % N
     verified = VerifiedLabels.of((N, len(labels)), true=(elsewhere[:1], once[:1]), false=(there[1:], once[1:]))

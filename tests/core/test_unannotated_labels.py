@@ -10,12 +10,12 @@ from scipy.special import expit
 
 from mpu_cli.core.calibration import StratifiedCalibration
 from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, count_annotations
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.side_information import Prior, times_named, unannotated_bias
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
-from mpu_cli.core.predictions import FEW_LABELS, Top
+from mpu_cli.core.predictions import FEW_LABELS, Top, count_positives
 from mpu_cli.core.sgd import UNLEARNED_PRIOR, Fold, LearningTask, Settings
 from mpu_cli.core.stacking import train
 from mpu_cli.core.validation import learn
@@ -62,7 +62,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def unused(problem):
-    return np.flatnonzero(count_annotations(problem.labels) == 0)
+    return np.flatnonzero(count_positives(problem.labels) == 0)
 
 
 def test_annotated_labels_learn_what_they_learn_alone(problem, unused):
@@ -118,7 +118,7 @@ def test_as_many_unannotated_labels_are_expected_as_labels_were_annotated_once(p
     model, _ = learned(problem)
     scores = (problem.features @ weights_of(model)[:, unused]).toarray()
     named = expit(scores + model.bias[unused])[scores > 0].sum()
-    once = np.count_nonzero(count_annotations(problem.labels) == 1)
+    once = np.count_nonzero(count_positives(problem.labels) == 1)
     assert once > 20
     assert 0.7 * named == pytest.approx(once, rel=0.01)
 

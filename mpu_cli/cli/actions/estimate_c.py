@@ -66,7 +66,7 @@ def command(
     features = options.features if data.scores is None else LINEAR
     chosen = Options(folds=options.folds, sample=options.sample, features=features)
     population = replace(choose_features(data, chosen, run)[0], label_features=None)
-    refuse_too_large(population.width, q, levels=1)
+    refuse_too_large(population.features.width, q, levels=1)
     sample = draw_sample(population, chosen, run, per_label and data.answers is None)
     probabilities = None
     if data.scores is not None:

@@ -175,11 +175,6 @@ class LabelCounts:
         return self.by_chance / cells / rates + self.certain / cells
 
 
-def count_annotations(labels: csr_array) -> np.ndarray:
-    """Return how many instances are annotated with each label: ndarray of int, shape (q,)."""
-    return np.bincount(labels.indices, minlength=labels.shape[1])
-
-
 def _single(c: np.ndarray) -> np.ndarray:
     """Return frequencies in 32 bits; none is rounded to 0."""
     return np.maximum(c.astype(np.float32), np.finfo(np.float32).tiny)
