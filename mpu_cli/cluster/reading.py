@@ -1,9 +1,19 @@
-"""Units of work that read parts of files, and the statistics of each part that a training needs."""
+"""Units of work that read parts of files, and the statistics of each part that a training needs.
 
+Parts are of about equal size, and are read one by one, in any order and by any process. The rows of all parts, one
+below the other, are those of the files. When all parts have been read, whole files are checked: do they have as many
+instances as their headers announce, and any at all?
+"""
+
+import os
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -13,18 +23,127 @@ from mpu_cli.core.labels.verified import widened
 from mpu_cli.core.predictions import count_positives
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import InputError
-from mpu_cli.runtime.files import State, state_of
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.files import Joined, State, state_of
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.header import Extent
-from mpu_cli.svmlight.reader import Part, read_part
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.header import Extent, Top
+from mpu_cli.svmlight.reader import NO_INSTANCES, gathered, iter_stream, read
+from mpu_cli.svmlight.streams import BLOCK_BYTES, blocks, is_compressed, is_plain, open_input
 
 # Names that mean another file in another process.
 _STREAM = re.compile(r"/dev/(stdin|fd/\d+)|/proc/(self|thread-self|\d+)/fd/\d+")
 # Up to this many, the mean of models that are learned in one pass each is as good as one model of all instances.
 SHARDS = 4
+
+
+@dataclass(frozen=True)
+class Part:
+    """The lines of a file that begin in a range of bytes."""
+
+    path: str  # the file as the user named it
+    start: int = 0
+    end: int | None = None  # the byte behind the range; None is the end of the file
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file as a whole."""
+        return self.start == 0 and self.end is None
+
+
+def plan_parts(paths: Sequence[str | Path], most_bytes: int) -> list[Part]:
+    """Cut files into parts of about equal size, in their order, by their sizes alone.
+
+    Only plain regular files of more than `most_bytes` are cut; others are not opened. A line belongs to the part in
+    which it begins. InputError where a file to be cut cannot be read.
+    """
+    parts: list[Part] = []
+    for path in map(str, paths):
+        size = 0
+        if not is_compressed(path) and Path(path).is_file():
+            with open_input(path) as stream:
+                size = Path(path).stat().st_size if is_plain(stream) else 0
+        n_parts = max(1, -(-size // most_bytes))
+        ends = [*(size * number // n_parts for number in range(1, n_parts)), None]
+        parts += map(partial(Part, path), [0, *ends[:-1]], ends)
+    return parts
+
+
+def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT_RUN) -> Dataset:
+    """Read the instances of a part: the same as of a file of just these lines, without a header; possibly no rows.
+
+    The file is as it was when it was cut. Errors as of `iter_chunks`, with lines numbered as in the file.
+    """
+    if part.is_file:
+        return read(part.path, reading, run, may_be_empty=True)
+    with open_input(part.path) as stream:
+        file = cast(BinaryIO, stream)
+        size = file.seek(0, os.SEEK_END)
+        top = _top(file, part.path, reading)[1]
+        start, end = (
+            max(top, _next_line(file, place)) for place in (part.start, size if part.end is None else part.end)
+        )
+        lines = Joined(_bytes_of(file, start, end))
+        chunks = iter_stream(lines, part.path, reading, run=run, may_be_empty=True, may_have_header=False)
+        try:
+            return gathered(chunks)
+        except InputError as error:
+            if error.line is None:
+                raise
+            raise InputError(part.path, _lines_before(file, start) + error.line, error.problem) from None
+
+
+def check_parts(parts: Sequence[Part], extents: Sequence[Extent], reading: Reading = DEFAULT_READING) -> None:
+    """Check whole files against their headers, when all of their parts, of these extents, have been read.
+
+    InputError where a file does not have what its header announces, or no file has an instance.
+    """
+    first = [number for number, part in enumerate(parts) if part.start == 0]
+    for start, stop in pairwise([*first, len(parts)]):
+        path = parts[start].path
+        if parts[start].is_file:
+            continue  # the reader has checked the whole file
+        with open_input(path) as stream:
+            top, _ = _top(cast(BinaryIO, stream), path, reading)
+        instances, labels, features = zip(*extents[start:stop], strict=True)
+        top.check(Extent(sum(instances), max(labels), max(features)), path, reading)
+    if parts and not any(extent.instances for extent in extents):
+        raise InputError(parts[0].path, 1, NO_INSTANCES)
+
+
+def _next_line(file: BinaryIO, position: int) -> int:
+    """Return where the first line at or after a position starts; the end of the file if there is none."""
+    file.seek(max(position - 1, 0))
+    while position and (line := file.readline(BLOCK_BYTES)) and not line.endswith(b"\n"):
+        pass
+    return file.tell()
+
+
+def _top(file: BinaryIO, path: str, reading: Reading) -> tuple[Top, int]:
+    """Return what precedes the instances of a file, and where they begin."""
+    file.seek(0)
+    top, end = Top(), 0
+    for first_line, block in blocks(file, path):
+        end += top.end_in(block, first_line)
+        if top.has_ended:
+            break
+    return top, end
+
+
+def _lines_before(file: BinaryIO, position: int) -> int:
+    """Count the lines of a file before a position. Only errors ask for it."""
+    file.seek(0)
+    starts = range(0, position, BLOCK_BYTES)
+    return sum(file.read(min(BLOCK_BYTES, position - start)).count(b"\n") for start in starts)
+
+
+def _bytes_of(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
+    """Yield the bytes of a file from one position up to another."""
+    file.seek(start)
+    while start < end and (data := file.read(min(BLOCK_BYTES, end - start))):
+        start += len(data)
+        yield data
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,18 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.cluster.dask_executor import DaskExecutor, Handle
-from mpu_cli.cluster.reading import SHARDS, Facts, PartRows, facts_of, labels_at, place, read_unchanged
+from mpu_cli.cluster.reading import (
+    SHARDS,
+    Facts,
+    Part,
+    PartRows,
+    check_parts,
+    facts_of,
+    labels_at,
+    place,
+    plan_parts,
+    read_unchanged,
+)
 from mpu_cli.core.calibration import Calibration, HeldOut
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
@@ -54,7 +65,7 @@ from mpu_cli.runtime.files import state_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import Part, check_parts, no_labels, plan_parts
+from mpu_cli.svmlight.reader import no_labels
 from mpu_cli.svmlight.streams import as_one
 
 # A larger plain file is cut into parts.

@@ -1,29 +1,20 @@
-"""Read LIBSVM multi-label files: whole, in chunks of bounded memory, or in parts by several processes.
+"""Read LIBSVM multi-label files: whole, or in chunks of bounded memory.
 
 A kernel (NumPy or compiled) parses a whole block of lines at a time. If it meets an error or a rare form, `grammar`
 parses the block line by line, which gives the result or the error message. So both kernels accept the same files and
 give the same error messages.
-
-Parts are of about equal size, and are read one by one, in any order and by any process. The rows of all parts, one
-below the other, are those of the files. When all parts have been read, whole files are checked: do they have as many
-instances as their headers announce, and any at all?
 """
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from itertools import chain, pairwise
-from pathlib import Path
+from itertools import chain
 from threading import Lock
-from typing import BinaryIO, cast
 
 import numpy as np
 
 from mpu_cli.errors import InputError
-from mpu_cli.runtime.files import Joined
 from mpu_cli.runtime.parallel import map_ahead, threads
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight import numpy_parser
@@ -39,13 +30,11 @@ from mpu_cli.svmlight.streams import (
     Readable,
     Source,
     blocks,
-    is_compressed,
-    is_plain,
     open_input,
     refuse_unreadable,
 )
 
-_NO_INSTANCES = "the file has no instances"
+NO_INSTANCES = "the file has no instances"
 _parsing_by_line = Lock()  # as Python objects, a block takes about 50 times the memory of its text
 
 
@@ -171,7 +160,7 @@ def iter_stream(
             yield chunk
     top.check(Extent(instances, labels, features), source, reading)
     if not instances and not may_be_empty:
-        raise InputError(source, 1, _NO_INSTANCES)
+        raise InputError(source, 1, NO_INSTANCES)
 
 
 def no_labels(source: Source) -> InputError:
@@ -205,111 +194,3 @@ def gathered(chunks: Iterable[Dataset]) -> Dataset:
         labels.append(chunk.labels)
         features.append(chunk.features)
     return Dataset(labels.finish(), features.finish())
-
-
-@dataclass(frozen=True)
-class Part:
-    """The lines of a file that begin in a range of bytes."""
-
-    path: str  # the file as the user named it
-    start: int = 0
-    end: int | None = None  # the byte behind the range; None is the end of the file
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a file as a whole."""
-        return self.start == 0 and self.end is None
-
-
-def plan_parts(paths: Sequence[str | Path], most_bytes: int) -> list[Part]:
-    """Cut files into parts of about equal size, in their order, by their sizes alone.
-
-    Only plain regular files of more than `most_bytes` are cut; others are not opened. A line belongs to the part in
-    which it begins. InputError where a file to be cut cannot be read.
-    """
-    parts: list[Part] = []
-    for path in map(str, paths):
-        size = 0
-        if not is_compressed(path) and Path(path).is_file():
-            with open_input(path) as stream:
-                size = Path(path).stat().st_size if is_plain(stream) else 0
-        n_parts = max(1, -(-size // most_bytes))
-        ends = [*(size * number // n_parts for number in range(1, n_parts)), None]
-        parts += map(partial(Part, path), [0, *ends[:-1]], ends)
-    return parts
-
-
-def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT_RUN) -> Dataset:
-    """Read the instances of a part: the same as of a file of just these lines, without a header; possibly no rows.
-
-    The file is as it was when it was cut. InputError as for `reader.iter_chunks`, with lines numbered as in the file.
-    """
-    if part.is_file:
-        return read(part.path, reading, run, may_be_empty=True)
-    with open_input(part.path) as stream:
-        file = cast(BinaryIO, stream)
-        size = file.seek(0, os.SEEK_END)
-        top = _top(file, part.path, reading)[1]
-        start, end = (
-            max(top, _next_line(file, place)) for place in (part.start, size if part.end is None else part.end)
-        )
-        lines = Joined(_bytes_of(file, start, end))
-        chunks = iter_stream(lines, part.path, reading, run=run, may_be_empty=True, may_have_header=False)
-        try:
-            return gathered(chunks)
-        except InputError as error:
-            if error.line is None:
-                raise
-            raise InputError(part.path, _lines_before(file, start) + error.line, error.problem) from None
-
-
-def check_parts(parts: Sequence[Part], extents: Sequence[Extent], reading: Reading = DEFAULT_READING) -> None:
-    """Check whole files against their headers, when all of their parts, of these extents, have been read.
-
-    InputError where a file does not have what its header announces, or no file has an instance.
-    """
-    first = [number for number, part in enumerate(parts) if part.start == 0]
-    for start, stop in pairwise([*first, len(parts)]):
-        path = parts[start].path
-        if parts[start].is_file:
-            continue  # the reader has checked the whole file
-        with open_input(path) as stream:
-            top, _ = _top(cast(BinaryIO, stream), path, reading)
-        instances, labels, features = zip(*extents[start:stop], strict=True)
-        top.check(Extent(sum(instances), max(labels), max(features)), path, reading)
-    if parts and not any(extent.instances for extent in extents):
-        raise InputError(parts[0].path, 1, _NO_INSTANCES)
-
-
-def _next_line(file: BinaryIO, position: int) -> int:
-    """Return where the first line at or after a position starts; the end of the file if there is none."""
-    file.seek(max(position - 1, 0))
-    while position and (line := file.readline(BLOCK_BYTES)) and not line.endswith(b"\n"):
-        pass
-    return file.tell()
-
-
-def _top(file: BinaryIO, path: str, reading: Reading) -> tuple[Top, int]:
-    """Return what precedes the instances of a file, and where they begin."""
-    file.seek(0)
-    top, end = Top(), 0
-    for first_line, block in blocks(file, path):
-        end += top.end_in(block, first_line)
-        if top.has_ended:
-            break
-    return top, end
-
-
-def _lines_before(file: BinaryIO, position: int) -> int:
-    """Count the lines of a file before a position. Only errors ask for it."""
-    file.seek(0)
-    starts = range(0, position, BLOCK_BYTES)
-    return sum(file.read(min(BLOCK_BYTES, position - start)).count(b"\n") for start in starts)
-
-
-def _bytes_of(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
-    """Yield the bytes of a file from one position up to another."""
-    file.seek(start)
-    while start < end and (data := file.read(min(BLOCK_BYTES, end - start))):
-        start += len(data)
-        yield data

@@ -9,12 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import vstack
 
+from mpu_cli.cluster import reading
+from mpu_cli.cluster.reading import Part, check_parts, plan_parts, read_part
 from mpu_cli.errors import InputError
-from mpu_cli.svmlight import reader
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.header import Extent
-from mpu_cli.svmlight.reader import Part, check_parts, plan_parts, read, read_part
+from mpu_cli.svmlight.reader import read
+from tests import kernels
 from tests.golden import refused
 from tests.hypotheses import examples
 from tests.line_limit import line_limit
@@ -119,7 +121,7 @@ def test_a_file_at_a_url_is_a_part_as_a_whole(tmp_path, memory, served):
 
 
 def test_an_error_names_the_line_of_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(reader, "BLOCK_BYTES", 50)  # lines are counted over several blocks
+    monkeypatch.setattr(reading, "BLOCK_BYTES", 50)  # lines are counted over several blocks
     (tmp_path / "x").write_bytes(b"1 1:1\n" * 500 + b"1 1:x\n" + b"1 1:1\n" * 99)
     failing = [part for part in plan_parts([tmp_path / "x"], 400) if part.start <= 3000 and (part.end or 9999) > 3000]
     assert len(failing) == 1
@@ -152,10 +154,11 @@ def test_a_file_may_be_empty_but_not_all(tmp_path):
         read_in_parts([tmp_path / "a", tmp_path / "b"], 10)
 
 
-@pytest.mark.usefixtures("kernel")
-def test_a_part_is_as_wide_as_its_own_lines(tmp_path):
+@pytest.mark.parametrize("kernel", kernels.AVAILABLE)
+def test_a_part_is_as_wide_as_its_own_lines(tmp_path, kernel):
     (tmp_path / "x").write_bytes(LINES)
-    data = [read_part(part) for part in plan_parts([tmp_path / "x"], 20)]
+    with kernels.default(kernel):
+        data = [read_part(part) for part in plan_parts([tmp_path / "x"], 20)]
     assert [found.features.shape for found in data] == [(2, 8), (1, 0), (2, 4)]
     assert [found.labels.shape for found in data] == [(2, 4), (1, 0), (2, 6)]
     assert {found.features.dtype for found in data} == {np.dtype(np.float32)}
