@@ -28,8 +28,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.header import Extent, Top
-from mpu_cli.svmlight.reader import NO_INSTANCES, gathered, iter_stream, read
+from mpu_cli.svmlight.reader import NO_INSTANCES, Extent, Top, gathered, iter_stream, read
 from mpu_cli.svmlight.streams import BLOCK_BYTES, blocks, is_compressed, is_plain, open_input
 
 # Names that mean another file in another process.

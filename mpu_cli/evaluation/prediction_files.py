@@ -22,8 +22,7 @@ from mpu_cli.core.predictions import over
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.header import Top
-from mpu_cli.svmlight.reader import iter_stream
+from mpu_cli.svmlight.reader import Top, iter_stream
 from mpu_cli.svmlight.streams import Watched, open_input
 from mpu_cli.svmlight.writer import score_lines
 

@@ -26,8 +26,7 @@ from mpu_cli.names.lines import cell, read_each, text_lines
 from mpu_cli.runtime.options import LEAST_FREQUENCY
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading, is_comment
-from mpu_cli.svmlight.header import Top
-from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.reader import Top, read
 from mpu_cli.svmlight.streams import Source, open_input
 from mpu_cli.text.sidecars import from_one
 from mpu_cli.text.stored import Stored

@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from importlib import import_module
 from io import BufferedReader
+from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted, shown
 from mpu_cli.runtime.files import Joined, ReadFile, replacing
 from mpu_cli.runtime.run import Bytes
 from mpu_cli.runtime.urls import file_name, is_url, open_url
 from mpu_cli.svmlight.formats import COMPRESSED, SIGNATURE_BYTES, compression_of, problem_of
-from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.svmlight.header import Pair, joined, pair_of
+from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Header, header_of
 
 
 class Files(tuple[str, ...]):
@@ -166,7 +166,7 @@ def open_input(source: str | Path) -> Iterator[ReadableLines]:
         with _opened(source) as stream:
             yield stream
     else:
-        with Joined(joined(pair, _opened)) as stream:
+        with Joined(_joined(pair)) as stream:
             yield stream
 
 
@@ -175,8 +175,70 @@ def labels_beside(source: str | Path) -> Path | None:
     return pair.labels if (pair := _pair(source)) else None
 
 
-def _pair(source: str | Path) -> Pair | None:
-    return None if is_url(source) else pair_of(source, _opened)
+# The two files of data of the Extreme Classification Repository: features in ``trn_X_Xf.txt``, with the header ``n d``
+# and lines ``index:value ...``; labels beside them in ``trn_X_Y.txt``, with the header ``n q`` and lines
+# ``label:1 ...``. ``X.txt`` and ``Y.txt`` are such files, too. Either name means both files, which are read as one.
+_NAME = re.compile(r"(|.*[^A-Za-z])(Xf?|Y)(\..*)")
+_HEADER_BYTES = 100
+_LABELS = re.compile(rb"(?:[0-9]+:1(?:\.0*)?(?:[ \t]+|(?=\r?\Z)))*\r?")
+_VALUE = re.compile(rb":[^\s]*")
+_FEATURES = re.compile(rb"[0-9]+:|\r?\Z")
+
+
+class _Pair(NamedTuple):
+    """The files of the same instances."""
+
+    features: Path
+    labels: Path
+
+
+def _pair(source: str | Path) -> _Pair | None:
+    """Return the two files that a name means; None where it means one file.
+
+    Both are there, and begin with a header of two numbers.
+    """
+    name = None if is_url(source) else _NAME.fullmatch(Path(source).name)
+    if name is None:
+        return None
+    start, kind, end = name.groups()
+    for features in ("Xf", "X") if kind == "Y" else (kind,):
+        pair = _Pair(*(Path(source).with_name(f"{start}{this}{end}") for this in (features, "Y")))
+        if all(path.is_file() and _header(path) for path in pair):
+            return pair
+    return None
+
+
+def _header(path: Path) -> Header | None:
+    with _opened(path) as stream:
+        header = header_of(stream.readline(_HEADER_BYTES))
+    return header if header is not None and header.features is None else None
+
+
+def _joined(pair: _Pair) -> Iterator[bytes]:
+    """Yield the lines of both files as those of one: the header ``n d q``, then ``label,label index:value ...``."""
+    (n, _, d), (m, _, q) = (_header(path) or (0, 0, 0) for path in pair)
+    if n != m:
+        problem = f"the header declares {m} instances, but {n} in {pair.features}; are both files of the same data?"
+        raise InputError(str(pair.labels), 1, problem)
+    yield b"%d %d %d\n" % (n, d, q)
+    lines = zip_longest(*(_lines_below_header(path) for path in pair))
+    for number, (features, labels) in enumerate(lines, 2):
+        if features is None or labels is None:
+            ended, other = pair if features is None else reversed(pair)
+            raise InputError(str(ended), number, f"the file ends before this line, which {other} has; is it cut short?")
+        if not _LABELS.fullmatch(labels):
+            raise InputError(str(pair.labels), number, "expected labels, such as 3:1 7:1")
+        if not _FEATURES.match(features):
+            problem = f"expected features, such as 1:0.5 4:2, since labels are in {pair.labels}"
+            raise InputError(str(pair.features), number, problem)
+        yield b"%b %b\n" % (b",".join(_VALUE.sub(b"", labels).split()), features)
+
+
+def _lines_below_header(path: Path) -> Iterator[bytes]:
+    with _opened(path) as stream:  # an error names the file that has it
+        stream.readline()
+        for line in iter(stream.readline, b""):
+            yield line.removesuffix(b"\n").strip(b" \t")
 
 
 @contextmanager

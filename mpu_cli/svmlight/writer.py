@@ -8,7 +8,7 @@ import numpy as np
 
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading, plain_labels
-from mpu_cli.svmlight.header import Top
+from mpu_cli.svmlight.reader import Top
 from mpu_cli.svmlight.streams import Readable, Writable, blocks
 
 # The labels of each instance in whole lines, perhaps none; comment lines have no match.

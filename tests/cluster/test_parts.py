@@ -14,8 +14,7 @@ from mpu_cli.cluster.reading import Part, check_parts, plan_parts, read_part
 from mpu_cli.errors import InputError
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.header import Extent
-from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.reader import Extent, read
 from tests import kernels
 from tests.golden import refused
 from tests.hypotheses import examples
