@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.bundle.loading import TrainedModel
 from mpu_cli.core.features import entry_rows
-from mpu_cli.core.predictions import Predictions, Top, all_reaching
+from mpu_cli.core.predictions import Predictions, Top
 from mpu_cli.core.stacking import STACK_SCALE, StackedModel
 from mpu_cli.errors import MpuError, counted
 from mpu_cli.people.suggestions import Cells
@@ -24,6 +24,8 @@ _MANY_UNKNOWN = 0.5
 # Instances of one kind of data are hardly ever this many times as long as others: less than 1.3 times on the sets of
 # docs/choices/texts.md.
 _OTHER_SCALE = 4.0
+# How many times as many predictions are asked for where too few were kept.
+_MORE = 4
 # Smallest and largest number of some features or labels
 _Range = tuple[int, int]
 _NONE: _Range = (2**31, -1)
@@ -166,9 +168,25 @@ def reaching(
     predictor: StackedModel, features: csr_array, thresholds: np.ndarray, run: Run, most: int | None = None
 ) -> Predictions:
     """Predict all labels that reach their threshold, and at least `most` of the most probable ones."""
-    return all_reaching(
-        lambda more: predictor.predictions(features, run, max(more or 0, most or 0) or None), thresholds
-    )
+    asked, least = None, float(thresholds.min())
+    while True:
+        predictions = predictor.predictions(features, run, max(asked or 0, most or 0) or None)
+        if isinstance(predictions, np.ndarray) or asked == predictions.shape[1] or not _may_lack(predictions, least):
+            return predictions
+        longest = int(np.diff(predictions.indptr).max())
+        asked = min(_MORE * max(longest, asked or 1), predictions.shape[1])
+
+
+def _may_lack(predictions: csr_array, least: float) -> bool:
+    """Could a label outside the top k still reach this probability? Not where a full row keeps something smaller."""
+    counts = np.diff(predictions.indptr)
+    most = int(counts.max(initial=0))
+    if not len(counts) or counts.min() == predictions.shape[1]:
+        return False
+    if most == 0 or least < predictions.data.min():
+        return True
+    full = predictions.indptr[:-1][counts == most]
+    return bool((predictions.data[full[:, None] + np.arange(most)] >= least).all(axis=1).any())
 
 
 def select(predictions: Predictions, thresholds: np.ndarray, top_k: int | None, ranked: bool) -> Cells:

@@ -71,8 +71,6 @@ LEAST = float(np.finfo(np.float32).tiny)
 STACKED_FROM = 0.01
 # Labels of an instance that are kept, at least, and by how many more than most of the instances have.
 _FEWEST_KEPT, _ROOM = 20, 2
-# How many times as many predictions are asked for where too few were kept.
-_MORE = 4
 
 Predictions: TypeAlias = np.ndarray | csr_array
 # Labels that are learned together: a range of them, or their numbers.
@@ -129,32 +127,6 @@ class Top:
         rows, columns = np.nonzero(kept)
         indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
         return csr_array((predictions[rows, columns], columns, indptr), shape=predictions.shape)
-
-
-def all_reaching(predict: Callable[[int | None], Predictions], thresholds: np.ndarray) -> Predictions:
-    """Predict as many labels of each instance as it takes for all that reach their threshold to be among them.
-
-    `predict` takes how many of each instance, or None for as many as usual, and returns predictions of n instances.
-    """
-    most, least = None, float(thresholds.min())
-    while True:
-        predictions = predict(most)
-        if isinstance(predictions, np.ndarray) or most == predictions.shape[1] or not _may_lack(predictions, least):
-            return predictions
-        longest = int(np.diff(predictions.indptr).max())
-        most = min(_MORE * max(longest, most or 1), predictions.shape[1])
-
-
-def _may_lack(predictions: csr_array, least: float) -> bool:
-    """Could a label outside the top k still reach this probability? Not where a full row keeps something smaller."""
-    counts = np.diff(predictions.indptr)
-    most = int(counts.max(initial=0))
-    if not len(counts) or counts.min() == predictions.shape[1]:
-        return False
-    if most == 0 or least < predictions.data.min():
-        return True
-    full = predictions.indptr[:-1][counts == most]
-    return bool((predictions.data[full[:, None] + np.arange(most)] >= least).all(axis=1).any())
 
 
 def f1_score(true_positives: Any, predicted: Any, true: Any) -> Any:

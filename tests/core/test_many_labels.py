@@ -1,19 +1,22 @@
 """Training and prediction of more than 500 labels: sparse predictions, sparse weights, a sample of labels."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from mpu_cli.bundle.predicting import reaching
 from mpu_cli.core import selection, stacking
 from mpu_cli.core.features import Features
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.options import Options
-from mpu_cli.core.predictions import FEW_LABELS, Top, all_reaching
+from mpu_cli.core.predictions import FEW_LABELS, Top
 from mpu_cli.core.sample import draw_labels
 from mpu_cli.core.stacking import train
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 N, D, Q = 1500, 900, 700
 QUICK = {"c": 0.7, "cost": 100.0, "eta0": 2.0, "epochs": 3, "folds": 3}
@@ -128,7 +131,7 @@ def test_all_labels_that_reach_a_threshold_are_found(trained, least):
     (model, _), _ = trained
     matrix, _, _ = problem(seed=2, n=60)
     every = model.predictions(matrix, most=len(model.thresholds)).toarray()
-    found = all_reaching(lambda most: model.predictions(matrix, most=most), np.float32([least])).toarray()
+    found = reaching(model, matrix, np.float32([least]), DEFAULT_RUN).toarray()
     np.testing.assert_array_equal(np.where(found >= least, found, 0), np.where(every >= least, every, 0))
 
 
@@ -136,10 +139,11 @@ def test_predictions_too_small_to_be_kept_are_not_asked_for_again():
     """Of no instance are all labels kept, however many are asked for."""
     asked = []
 
-    def predict(most: int | None) -> csr_array:
+    def predictions(_features, _run, most: int | None) -> csr_array:
         asked.append(most)
         assert len(asked) < 10
         return csr_array(np.float32([[0.5, 0.4, 0, 0, 0, 0, 0, 0, 0, 0]]))
 
-    assert all_reaching(predict, np.float32([0.0])).nnz == 2
+    model = SimpleNamespace(predictions=predictions)
+    assert reaching(model, csr_array((1, 1)), np.float32([0.0]), DEFAULT_RUN).nnz == 2
     assert asked == [None, 8, 10]
