@@ -66,10 +66,6 @@ class BinnedCells:
     def __getitem__(self, strata: slice) -> "BinnedCells":
         return BinnedCells(self.cells[strata], self.true[strata], self.annotations[strata])
 
-    def together(self) -> "BinnedCells":
-        """Return the counts summed over strata, as one stratum."""
-        return BinnedCells(*(of_strata.sum(axis=0)[None] for of_strata in vars(self).values()))
-
     def kept(self) -> "BinnedCells":
         """Return the counts without predictions of 0: with many labels, those that were not kept."""
         above = np.arange(BINS) > 0
@@ -167,8 +163,9 @@ class Calibration:
             part *= high - low
             part += low
         else:
-            part *= self._slopes[number]
-            part += self._table[number]
+            edges, slopes = self._table
+            part *= slopes[number]
+            part += edges[number]
         return part
 
     def reverse(self, probabilities: np.ndarray) -> np.ndarray:
@@ -189,13 +186,10 @@ class Calibration:
         return expit(self.log_odds(_log_odds(lower_edges(numbers)))).astype(np.float32)
 
     @cached_property
-    def _table(self) -> np.ndarray:
-        """Probabilities at the lower edges of the bins, between which the map is taken for a line."""
-        return self.at_edges(np.arange(BINS))
-
-    @cached_property
-    def _slopes(self) -> np.ndarray:
-        return np.diff(self._table, append=self._table[-1])
+    def _table(self) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities at the lower edges of the bins, between which the map is taken for a line, and its rises."""
+        edges = self.at_edges(np.arange(BINS))
+        return edges, np.diff(edges, append=edges[-1])
 
 
 @dataclass(frozen=True)
@@ -264,14 +258,13 @@ def calibrate(held_out: HeldOut) -> Calibration | None:
 
 def calibrate_binned(binned: BinnedCells) -> Calibration | None:
     """Learn one map from counted cells of all strata; None as for `calibrate`."""
-    pooled = binned.together()
-    there = np.flatnonzero(pooled.cells[0])
-    cells, true = pooled.cells[0, there], pooled.true[0, there]
+    there = np.flatnonzero(binned.cells.sum(axis=0))
+    cells, true = (count[:, there].sum(axis=0) for count in (binned.cells, binned.true))
     if not true.any():
         return None
     z = _centres(there)
     near = _drawn_in(z, there)
-    x, y = _fitted(near, cells, true, int(pooled.annotations[0]))
+    x, y = _fitted(near, cells, true, int(binned.annotations.sum()))
     if not np.array_equal(near, z):
         knots = np.union1d(z[[0, 1, -2, -1]], _through(x, near, z))
         x, y = knots, _through(_through(knots, z, near), x, y)
@@ -371,18 +364,14 @@ def _blocks(cells: np.ndarray, true: np.ndarray, most: int) -> np.ndarray:
     if not total:
         return np.zeros(len(cells), int)
     above = (np.cumsum(true[::-1])[::-1] - true) / total
-    block = _numbered(-np.minimum(np.floor(above * most), most - 1))
+    _, block = np.unique(-np.minimum(np.floor(above * most), most - 1), return_inverse=True)
     size = np.bincount(block, cells)
     rising = isotonic_regression(np.bincount(block, true) / size, weights=size).x
     least, largest = _MARGIN / size[0], min(1 - _MARGIN / size[-1], _SUREST)
     if rising[0] == 0 and least >= rising[1]:  # in few cells, to find none says little
         rising[0] = rising[1]
-    return _numbered(np.minimum(rising, largest))[block]
-
-
-def _numbered(values: np.ndarray) -> np.ndarray:
-    """Assign numbers from 0 on to different values, the smallest first."""
-    return np.unique(values, return_inverse=True)[1]
+    _, number = np.unique(np.minimum(rising, largest), return_inverse=True)
+    return number[block]
 
 
 def _log_odds(probabilities: np.ndarray) -> np.ndarray:

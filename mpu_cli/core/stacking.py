@@ -304,20 +304,23 @@ class StackedModel:
             matrix = self.rbf.of(matrix, run)
         width = self.levels[0].weights.shape[0]
         features = Features.of(matrix if self.columns is None else self.columns.of(matrix), width)
-        last = self.top
+        last, is_in_strata = self.top, isinstance(self.calibration, StratifiedCalibration)
         if last is not None and most is not None:  # in strata, the most probable labels may not have the largest scores
-            last = Top(max(2 * most, last.most) if self._is_in_strata else most, LEAST)
-        apart, tops = self._is_in_strata, [*[self.top] * (len(self.levels) - 1), last]
+            last = Top(max(2 * most, last.most) if is_in_strata else most, LEAST)
+        tops = [*[self.top] * (len(self.levels) - 1), last]
         calibrations = self.calibrations or (None,) * len(self.levels)
         predictions: Predictions | None = None
         for level, top, calibration in zip(self.levels, tops, calibrations, strict=True):
             if predictions is not None:
                 features = with_predictions(features, predictions, self.scale)
-            predictions = level.probabilities(features, run) if top is None else level.top(features, top, run, apart)
+            if top is None:
+                predictions = level.probabilities(features, run)
+            else:
+                predictions = level.top(features, top, run, apart=is_in_strata)
             if calibration is not None:
                 calibration.apply(predictions)
         assert predictions is not None
-        if most is None or isinstance(predictions, np.ndarray) or not self._is_in_strata:
+        if most is None or isinstance(predictions, np.ndarray) or not is_in_strata:
             return predictions
         return Top(most).of_rows(entry_rows(predictions), predictions.indices, predictions.data, predictions.shape)
 
@@ -326,10 +329,6 @@ class StackedModel:
         scale = scale_of_predictions(scaling.mean_squared_norm)
         levels = tuple(level.unscaled(scaling, self.scale / scale) for level in self.levels)
         return replace(self, levels=levels, scale=scale)
-
-    @property
-    def _is_in_strata(self) -> bool:
-        return isinstance(self.calibration, StratifiedCalibration)
 
 
 def with_predictions(
