@@ -41,14 +41,15 @@ class CleanErrors(click.Group):
             sys.exit(end.exit_code)
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any) -> click.Context:
-        """Read the options of the group. Click itself would exit with status 1 if the reader of the help has gone."""
+        """Read the options of the group, and ``mpu help train`` as ``mpu train --help``.
+
+        Click itself would exit with status 1 if the reader of the help has gone.
+        """
         messages.reset()
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
         with _reported_failures(args):
             return super().make_context(info_name, args, *rest, **kwargs)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read ``mpu help train`` as ``mpu train --help``."""
-        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand. Turn errors that a user can mend into a message and an exit status."""

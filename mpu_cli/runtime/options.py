@@ -47,14 +47,15 @@ class Kind:
 
     def parse(self, text: str) -> Any:
         """Return the value that a text stands for; ValueError, whose message is for users, if it stands for none."""
-        return self._word(text) if text in self.words else self._parsed(text)
+        if text in self.words:
+            return None if text == AUTO else text
+        return self._parsed(text)
 
     def check(self, value: Any) -> Any:
         """Return a value from Python as a plain Python value; ValueError if it is of a wrong type or out of range."""
-        return self._word(value) if isinstance(value, str) and value in self.words else self._checked(value)
-
-    def _word(self, word: str) -> str | None:
-        return None if word == AUTO else word
+        if isinstance(value, str) and value in self.words:
+            return None if value == AUTO else value
+        return self._checked(value)
 
     def _parsed(self, text: str) -> Any:
         return self._checked(text)

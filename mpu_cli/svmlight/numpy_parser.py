@@ -62,13 +62,12 @@ def _csr(data: np.ndarray, columns: np.ndarray, row_ends: np.ndarray) -> csr_arr
     return csr_array((data, columns, indptr), shape=shape)
 
 
-def _lines_of(feature: bytes) -> re.Pattern[bytes]:
-    ends = rb"(?=[ \t]|\Z)"
-    return re.compile(rb"(?:[0-9]+(?:,[0-9]+)*" + ends + rb")?(?:[ \t]*" + feature + ends + rb")*[ \t]*")
-
-
+_END = rb"(?=[ \t]|\Z)"
 # By whether an index without a colon means the value 1.
-_LINES = {False: _lines_of(rb"[0-9]+:" + NUMBER), True: _lines_of(rb"[0-9]+(?::" + NUMBER + rb")?")}
+_LINES = {
+    implicit: re.compile(rb"(?:[0-9]+(?:,[0-9]+)*" + _END + rb")?(?:[ \t]*" + feature + _END + rb")*[ \t]*")
+    for implicit, feature in {False: rb"[0-9]+:" + NUMBER, True: rb"[0-9]+(?::" + NUMBER + rb")?"}.items()
+}
 _NEWLINE, _COMMA, _COLON = b"\n,:"
 _BETWEEN = b",:\t\n"  # what is between numbers, beside spaces
 _ALL_SPACES = bytes.maketrans(_BETWEEN, b" " * len(_BETWEEN))

@@ -69,7 +69,7 @@ def write_instances(stream: Writable, dataset: Dataset) -> None:
     """
     for start in range(0, len(dataset), _ROWS):
         part = dataset[start : start + _ROWS]
-        labels = _joined_rows(_decimals(part.labels.indices), part.labels.indptr, ",")
+        labels = _joined_rows(map(str, part.labels.indices.tolist()), part.labels.indptr, ",")
         features = _joined_rows(_pairs(part.features.indices, part.features.data), part.features.indptr, " ")
         stream.write(_lines([f"{of_row} {row}" for of_row, row in zip(labels, features, strict=True)]))
 
@@ -79,7 +79,7 @@ def label_lines(indptr: np.ndarray, ids: np.ndarray) -> bytes:
 
     Instance i has the labels ``ids[indptr[i]:indptr[i + 1]]``; possibly none, which gives an empty line.
     """
-    return _lines(_joined_rows(_decimals(ids), indptr, ","))
+    return _lines(_joined_rows(map(str, ids.tolist()), indptr, ","))
 
 
 def score_lines(indptr: np.ndarray, ids: np.ndarray, probabilities: np.ndarray) -> bytes:
@@ -97,16 +97,12 @@ def label_and_score_lines(indptr: np.ndarray, ids: np.ndarray, probabilities: np
     """
     scores = _joined_rows(_pairs(ids, probabilities), indptr, " ")
     ends = np.concatenate([[0], np.cumsum(chosen)])[indptr]
-    labels = _joined_rows(_decimals(ids[chosen]), ends, ",")
+    labels = _joined_rows(map(str, ids[chosen].tolist()), ends, ",")
     return _lines([f"{listed} {row}" if row else "" for listed, row in zip(labels, scores, strict=True)])
 
 
 def _lines(rows: list[str]) -> bytes:
     return "".join([f"{row}\n" for row in rows]).encode()
-
-
-def _decimals(ids: np.ndarray) -> list[str]:
-    return list(map(str, ids.tolist()))
 
 
 def _pairs(ids: np.ndarray, values: np.ndarray) -> list[str]:
@@ -119,5 +115,6 @@ def _pairs(ids: np.ndarray, values: np.ndarray) -> list[str]:
     return pairs
 
 
-def _joined_rows(tokens: list[str], indptr: np.ndarray, separator: str) -> list[str]:
+def _joined_rows(tokens: Iterable[str], indptr: np.ndarray, separator: str) -> list[str]:
+    tokens = list(tokens)
     return [separator.join(tokens[start:stop]) for start, stop in pairwise(indptr.tolist())]
