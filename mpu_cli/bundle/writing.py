@@ -95,16 +95,17 @@ def writer(path: Path) -> Iterator["Writer"]:
     Raises BusyError (another training is running there), ModelError (no model can be written there (see
     `check_target`), or the system forbids it).
     """
-    with _hold(path) as is_held:
-        yield Writer(path, is_held)
+    write = Writer(path)
+    with write.held():
+        yield write
 
 
 class Writer:
     """Saves models in a directory that is locked for one training. Made by `writer`."""
 
-    def __init__(self, path: Path, is_held: Callable[[], bool]) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._is_held = is_held
+        self._is_held: Callable[[], bool] = lambda: False  # whether the path leads to the directory that is locked
 
     def __call__(self, model: TrainedModel, keep: int | None = None) -> None:
         """Save a model.
@@ -139,12 +140,27 @@ class Writer:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the lock for several steps, also where the directory was moved or removed since; errors as above."""
+        """Hold the lock, also where the directory was moved or removed since; errors as of `writer`."""
         if self._is_held():
             yield
             return
-        before = self._is_held
-        with _hold(self._path) as self._is_held:
+        path, before = self._path, self._is_held
+        check_target(path)
+        with ExitStack() as stack:
+            with _said_to_be_unwritable(path):
+                is_held = stack.enter_context(locked_directory(path, "try again when it has finished"))
+                if {entry.name for entry in path.iterdir()} == {LOCK}:
+                    with suppress(OSError):  # as of `unchanged_time`
+                        os.utime(path, ns=(0, 0))  # there is no model yet
+
+                def clean() -> None:
+                    with suppress(OSError):  # the next training removes the rest
+                        if is_held():  # otherwise another directory is there now
+                            _remove_leftovers(path)
+
+                stack.enter_context(signals.finally_call(clean))
+                _remove_leftovers(path)
+            self._is_held = is_held
             try:
                 yield
             finally:
@@ -167,27 +183,6 @@ def _is_ours(entry: Path) -> bool:
     patterns = ARRAYS_NAME, ORIGIN_NAME, *OTHER_NAMES.values()
     is_ours = entry.name in (MANIFEST, LOCK) or any(pattern.fullmatch(entry.name) for pattern in patterns)
     return is_ours and stat.S_ISREG(kind)  # opening a pipe would block
-
-
-@contextmanager
-def _hold(path: Path) -> Iterator[Callable[[], bool]]:
-    """Lock a directory, as `writer`; yield a function that tells whether its path still leads to it."""
-
-    def clean() -> None:
-        with suppress(OSError):  # the next training removes the rest
-            if is_held():  # otherwise another directory is there now
-                _remove_leftovers(path)
-
-    check_target(path)
-    with ExitStack() as stack:
-        with _said_to_be_unwritable(path):
-            is_held = stack.enter_context(locked_directory(path, "try again when it has finished"))
-            if {entry.name for entry in path.iterdir()} == {LOCK}:
-                with suppress(OSError):  # as of `unchanged_time`
-                    os.utime(path, ns=(0, 0))  # there is no model yet
-            stack.enter_context(signals.finally_call(clean))
-            _remove_leftovers(path)
-        yield is_held
 
 
 @contextmanager
