@@ -128,7 +128,19 @@ def parse(path: Path, text: bytes) -> Manifest:
                 "install the mpu that wrote it"
             )
         expect(values.pop("sha256") == digest(values), "its checksum does not match its content")
-        return _manifest(values)
+        numbers, options = values["predictor"], values["options"]
+        expect(isinstance(numbers, dict) and isinstance(options, dict), "numbers or options are not named")
+        expect(type(values["files"]) is list and bool(values["files"]), "no files")
+        files = [_file(entry, ARRAYS_NAME) for entry in values["files"]]
+        others = {kind: _file(values[kind], pattern) for kind, pattern in OTHER_NAMES.items() if kind in values}
+        pairs = whole(values["implied"]["pairs"]) if "implied" in others else 0
+        n_features = whole(values["features"])
+        expect(n_features <= MAX_ID + 1, "features out of range")
+        n_labels = whole(values["labels"], 1)
+        expect(n_labels <= MAX_ID + 1, "labels out of range")
+        n_known = whole(values["features_known"])
+        expect(n_known <= n_features, "known features out of range")
+        return Manifest(options, n_features, n_labels, n_known, numbers, files, others, pairs)
 
 
 @contextmanager
@@ -153,22 +165,6 @@ def read_small(path: Path) -> bytes:
     with open_regular(path) as file:
         expect(os.fstat(file.fileno()).st_size <= MOST_BYTES, f"it has more than {MOST_BYTES:,} bytes")
         return file.read()
-
-
-def _manifest(values: dict[str, Any]) -> Manifest:
-    numbers, options = values["predictor"], values["options"]
-    expect(isinstance(numbers, dict) and isinstance(options, dict), "numbers or options are not named")
-    expect(type(values["files"]) is list and bool(values["files"]), "no files")
-    files = [_file(entry, ARRAYS_NAME) for entry in values["files"]]
-    others = {kind: _file(values[kind], pattern) for kind, pattern in OTHER_NAMES.items() if kind in values}
-    pairs = whole(values["implied"]["pairs"]) if "implied" in others else 0
-    n_features = whole(values["features"])
-    expect(n_features <= MAX_ID + 1, "features out of range")
-    n_labels = whole(values["labels"], 1)
-    expect(n_labels <= MAX_ID + 1, "labels out of range")
-    n_known = whole(values["features_known"])
-    expect(n_known <= n_features, "known features out of range")
-    return Manifest(options, n_features, n_labels, n_known, numbers, files, others, pairs)
 
 
 def _file(entry: dict[str, Any], pattern: re.Pattern[str]) -> tuple[str, str]:
