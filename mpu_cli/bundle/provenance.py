@@ -26,7 +26,7 @@ from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.report import HIDDEN, NULL
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.untrusted import expect, json_object
-from mpu_cli.svmlight.streams import Files, Source
+from mpu_cli.svmlight.streams import Files, Source, files_of
 from mpu_cli.version import __version__
 
 ORIGIN_NAME = re.compile(r"training-[0-9a-f]{16}\.json")
@@ -96,35 +96,29 @@ def parse_origin(content: bytes, n_labels: int) -> Origin:
 _TIME_VARIABLE = "SOURCE_DATE_EPOCH"
 
 
-def described(files: Sequence[str], states: Sequence[State | None]) -> list[dict[str, Any]]:
-    """Return names, sizes and checksums of files, as `bundle.provenance.Origin` has them.
+def described(source: Source, states: Sequence[State | None], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the files of a training, for `record`: names, sizes and checksums of the data; others by their options.
 
-    `states`: of each file before it was read; None where it is a stream, or others read it. Without one, and where a
-    file has changed since, size and checksum are None.
+    `states`: of each file of data before it was read; None where it is a stream, or others read it. Without one, and
+    where a file has changed since, size and checksum are None.
     """
-    found = []
-    for file, state in zip(files, states, strict=True):
+    files = []
+    for file, state in zip(files_of(source), states, strict=True):
         size = sha256 = None
         with suppress(OSError):
             if state is not None:
                 with Path(file).open("rb") as stream:
                     sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
                 size, sha256 = (state[0], sha256) if state_of(file) == state else (None, None)
-        found.append({"name": without_secrets(file), "bytes": size, "sha256": sha256})
-    return found
-
-
-def of_files(source: Source, files: list[dict[str, Any]], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the files of a training, for `record`: the data, as `described`; others by their options."""
+        files.append({"name": without_secrets(file), "bytes": size, "sha256": sha256})
     named = [(option, path) for option, path in others.items() if path is not None]
-    texts = [without_secrets(option if str(path) in option else f"{option} {path}") for option, path in named]
     of_one = {"bytes": None, "sha256": None} if isinstance(source, Files) else files[0]
     return {
         "source": without_secrets(str(source)),
         "source_bytes": of_one["bytes"],
         "source_sha256": of_one["sha256"],
         "files": files if isinstance(source, Files) else [],
-        "others": texts,
+        "others": [without_secrets(option if str(path) in option else f"{option} {path}") for option, path in named],
     }
 
 
@@ -134,7 +128,7 @@ def record(
     """Return the record of a training, as a model keeps it.
 
     `annotated`, `true`: shape (q,): instances that are annotated with each label, and that have it, as estimated.
-    Options are as the user set them: `c` may be a Path. `files` are from `of_files`; empty where the data were arrays.
+    Options are as the user set them: `c` may be a Path. `files` are as `described`; empty where the data were arrays.
     """
     chosen = {}
     for name, option in options_of(type(options)).items():

@@ -167,8 +167,8 @@ class TrainingData(Problem):
     sidecars: Sidecars | None = None  # of the data file, which have the ids of its records
     stored_vectorizer: Stored | None = None  # the vectoriser that made the data of texts
     feature_names: Sequence[str] | None = None  # of each column, from 0; None: features have numbers
-    # Returns names, sizes and checksums of the data files, as `provenance.described`; nothing where there are none.
-    described: Callable[[], list[dict[str, Any]]] = list
+    # Returns the files of the training, as `provenance.described`; nothing where there are none.
+    described: Callable[[], dict[str, Any]] = dict
     review: matching.ReviewCounts | None = None
     implications: Implications | None = None  # which labels imply others, if there are rules
     scores: np.ndarray | None = None  # float32, shape (n, q): out-of-fold scores of another classifier, from 0 to 1
@@ -252,7 +252,7 @@ class TrainingData(Problem):
     ) -> TrainedModel:
         """Return a model with everything that is saved; the options are as the user chose them.
 
-        `files` are from `provenance.of_files`; None for arrays.
+        `files` are as `described`; None for arrays.
         """
         occurring = fitted.model.columns  # it has weights of no other features, and of all of these
         if occurring is None:
@@ -327,8 +327,8 @@ def training_set(sources: Sources, run: Run, is_for_model: bool = True, is_read_
 
 
 def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
-    reading, files = sources.reading, files_of(sources.file)
-    described = partial(provenance.described, files, list(map(state_of, files)))
+    reading, states = sources.reading, list(map(state_of, files_of(sources.file)))
+    described = partial(provenance.described, sources.file, states, sources.others())
     if isinstance(sources.file, Files):
         refuse_filled(sources.file, "several FILEs have their instances renumbered; learn from this file only")
     file = read(sources.file, reading, run, contents=sidecars.contents)
@@ -518,7 +518,7 @@ def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterDa
             names=sidecars.names_of(sources.naming, collection.ids),
             sidecars=sidecars,
             stored_vectorizer=sidecars.stored_vectorizer(len(collection)),
-            described=partial(provenance.described, files_of(sources.file), [None] * len(files)),
+            described=partial(provenance.described, sources.file, [None] * len(files), sources.others()),
         )
 
 

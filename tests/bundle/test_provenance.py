@@ -6,8 +6,8 @@ def test_a_file_that_has_changed_since_has_none(tmp_path):
     path = tmp_path / "x.svm"
     path.write_bytes(b"1 1:1\n")
     states = [state_of(path)]
-    unknown = [{"name": str(path), "bytes": None, "sha256": None}]
+    unknown = {"source": str(path), "source_bytes": None, "source_sha256": None, "files": [], "others": []}
     path.write_bytes(b"2 1:1\n2 1:1\n")
-    assert provenance.described([str(path)], states) == unknown
+    assert provenance.described(path, states, {}) == unknown
     path.unlink()
-    assert provenance.described([str(path)], states) == unknown
+    assert provenance.described(path, states, {}) == unknown

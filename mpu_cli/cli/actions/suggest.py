@@ -10,7 +10,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.bundle import provenance
 from mpu_cli.cli.actions import estimate_c
 from mpu_cli.cli.messages import detail, info, output_report
 from mpu_cli.cli.options import refuse_set
@@ -200,8 +199,7 @@ def suggest(
             evidence = fitted.evidence(data)
         found = find(evidence, data, data.ids, choice, data.implications, run)
         if save is not None and fitted is not None:
-            files = provenance.of_files(sources.file, data.described(), sources.others())
-            save(data.assembled(fitted, options, run, files))
+            save(data.assembled(fitted, options, run, data.described()))
         if outputs.fill and outputs.target is not None:
             if (
                 rules_file is not None and data.implications is not None

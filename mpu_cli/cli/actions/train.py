@@ -102,8 +102,7 @@ def train(
         with run.step("writing the model"):
             if oof is not None:
                 write_out_of_fold(oof, fitted, data.ids, data.instances_of_file)
-            files = provenance.of_files(sources.file, described.result(), sources.others())
-            model = data.assembled(fitted, options, run, files)
+            model = data.assembled(fitted, options, run, described.result())
             if gate is None:
                 save(model)
         outcome = None if gate is None else gate.test(model, float(data.true_labels(fitted).sum()) / len(data))
