@@ -35,6 +35,7 @@ _NONE: _Range = (2**31, -1)
 class Fitness:
     """What was counted in data that a model predicts."""
 
+    instances: int = 0
     # `entries`, `unknown`: feature values, and how many belong to features that never occurred in training
     entries: int = 0
     unknown: int = 0
@@ -47,14 +48,18 @@ class Fitness:
     # `features`, `labels`: their ranges
     features: _Range = _NONE
     labels: _Range = _NONE
+    written: int = 0  # labels or scores
 
     @classmethod
-    def of(cls, model: TrainedModel, features: csr_array, labels: csr_array | None = None) -> "Fitness":
-        """Count in some instances."""
+    def of(
+        cls, model: TrainedModel, features: csr_array, labels: csr_array | None = None, written: int = 0
+    ) -> "Fitness":
+        """Count in some instances, for which so many labels or scores are written."""
         squares = float(np.square(features.data, dtype=float).sum())
         filled = int((np.diff(features.indptr) > 0).sum())
         unknown = features.nnz - model.occurring.count(features)
-        counts = cls(features.nnz, unknown, filled, squares, features=_range_of(features.indices))
+        n, found = features.shape[0], _range_of(features.indices)
+        counts = cls(n, features.nnz, unknown, filled, squares, features=found, written=written)
         if labels is None:
             return counts
         strange = int(np.count_nonzero(~np.isin(labels.indices, model.label_ids)))

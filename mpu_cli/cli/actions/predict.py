@@ -7,7 +7,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count, islice, pairwise
 from pathlib import Path
@@ -172,18 +172,6 @@ class Output:
         return model.predictor.thresholds
 
 
-@dataclass(frozen=True, kw_only=True)
-class PredictionReport:
-    """The result of `predict`."""
-
-    instances: int = 0
-    labels: int = 0  # Labels or scores written.
-    fitness: Fitness = field(default_factory=Fitness)  # Whether the data are like the training data.
-
-    def __add__(self, other: "PredictionReport") -> "PredictionReport":
-        return PredictionReport(**{name: mine + getattr(other, name) for name, mine in vars(self).items()})
-
-
 def predict(
     model: TrainedModel,
     source: str | Path,
@@ -194,7 +182,7 @@ def predict(
     count: Callable[[int], None] = lambda _: None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
-) -> PredictionReport:
+) -> Fitness:
     """Write the labels or scores of each instance of a file. A file without instances gives an output without records.
 
     `source`: data file, whose labels are ignored.
@@ -221,7 +209,7 @@ def predict(
     top_alone = output.has_all or (most is not None and (thresholds == thresholds[0]).all())
     ranked = output.form != "labels"
 
-    def predict_rows(rows: Rows) -> tuple[bytes, PredictionReport]:
+    def predict_rows(rows: Rows) -> tuple[bytes, Fitness]:
         """Return the lines of some instances, and what was counted in them."""
         (features, names), n = rows, rows[0].shape[0]
         if top_alone:
@@ -234,24 +222,24 @@ def predict(
         of_cells = features, cells.rows, cells.columns, feature_names
         why = named_reasons(model.predictor, *of_cells) if output.why else None
         lines = _lines(model, output, names, np.searchsorted(cells.rows, np.arange(n + 1)), cells, why)
-        return lines, PredictionReport(instances=n, labels=len(cells), fitness=Fitness.of(model, features))
+        return lines, Fitness.of(model, features, written=len(cells))
 
     width = min(len(model.label_ids), FEW_LABELS) if allowed is None else len(model.label_ids)
     slices = _slices(rows, max(1, _PROBABILITIES // width))
-    report = PredictionReport()
+    found = Fitness()
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
         if output.form == "tsv":
             has_uris = model.names is not None and model.names.has_uris
             out.write(b"id\tlabel\tprobability" + b"\turi" * has_uris + b"\n")
         try:
-            for text, counted in map_ahead(predict_rows, slices, run.jobs):
-                carrying = output.form == "scores" and not report.instances
+            for text, of_slice in map_ahead(predict_rows, slices, run.jobs):
+                carrying = output.form == "scores" and not found.instances
                 out.write(with_thresholds(text, model.label_ids, output.thresholds(model)) if carrying else text)
-                count(counted.instances)
-                report += counted
+                count(of_slice.instances)
+                found += of_slice
         except OverflowingError:
             raise InputError(str(source), None, "feature values are too large; scale them as in training") from None
-    return report
+    return found
 
 
 def _slices(rows: Iterator[Rows], most: int) -> Iterator[Rows]:
@@ -311,7 +299,7 @@ def predict_files(
     tick: Callable[[], None] = lambda: None,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
-) -> PredictionReport:
+) -> Fitness:
     """Predict files to their targets; all workers can reach them and the model. `tick` is called once per file."""
     meant = model.absolute(), checksum(model / MANIFEST)
     files = {absolute(source): target.absolute() for source, target in targets.items()}
@@ -321,12 +309,12 @@ def predict_files(
             for file, target in files.items()
         ]
         executor.wait(done, tick)
-        return sum(executor.gather(done), PredictionReport())
+        return sum(executor.gather(done), Fitness())
 
 
 def _predict(
     model: tuple[Path, str], source: str, state: State | None, target: Path, output: Output, reading: Reading, run: Run
-) -> PredictionReport:
+) -> Fitness:
     refuse_other(source, state)
     return predict(loaded(*model), source, target, output, reading=reading, run=run)
 
@@ -387,7 +375,7 @@ def command(
         )
     # On a terminal, predictions and the line of progress would overwrite each other.
     to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
-    counts = PredictionReport()
+    found = Fitness()
     work = bytes_of(as_one(names)) if on is None else len(names)
     if into_folder:
         try:
@@ -396,24 +384,24 @@ def command(
             raise MpuError(f"{output}: cannot be made: {error.strerror}; give another -o OUT") from error
     with (run.quiet() if to_terminal else run).step("predicting", work) as count:
         if on is not None:
-            counts = predict_files(model, in_out, what, on=on, tick=lambda: count(1), reading=reading, run=run)
+            found = predict_files(model, in_out, what, on=on, tick=lambda: count(1), reading=reading, run=run)
         for name, target in targets.items() if on is None else ():
             rows = rows_of_texts(trained, name, texts, text_form) if has_texts(name) else None
-            counts += predict(trained, name, target, what, rows=rows, count=count, reading=reading, run=run)
-    if not counts.instances:
+            found += predict(trained, name, target, what, rows=rows, count=count, reading=reading, run=run)
+    if not found.instances:
         warn(f"{shown(as_one(names))}: there are no instances, so nothing was predicted")
-    elif not counts.fitness.entries:
+    elif not found.entries:
         lacking = (
             "text has a word that the model knows" if has_texts(names[0]) else "instance has a feature, such as 1:0.5"
         )
         warn(f"{shown(as_one(names))}: no {lacking}")
-    of_entries = {"unknown": counts.fitness.unknown, "entries": counts.fitness.entries}
-    for note in counts.fitness.notes():
+    of_entries = {"unknown": found.unknown, "entries": found.entries}
+    for note in found.notes():
         info(note, **of_entries)
-    for warning in counts.fitness.warnings(trained):
+    for warning in found.warnings(trained):
         warn(warning, **of_entries)
     detail(
-        f"{counted(counts.instances, 'instance')}, {counted(counts.labels, 'label')} written",
-        instances=counts.instances,
-        labels=counts.labels,
+        f"{counted(found.instances, 'instance')}, {counted(found.written, 'label')} written",
+        instances=found.instances,
+        labels=found.written,
     )
