@@ -126,7 +126,7 @@ class Writer:
                 check_kept(path, keep)
                 if keep and manifest_of(path) not in (None, text):
                     _keep_present(path)
-            with signals.unbroken():
+            with signals.unbroken:
                 with unchanged_time(path):
                     for temporary, name in files.items():
                         temporary.replace(path / name)
@@ -305,7 +305,7 @@ def _keep_present(model: Path) -> None:
             _link(file, copy / file.name)
     shutil.copystat(model, copy)
     directory_to_disk(copy)
-    with signals.unbroken():
+    with signals.unbroken:
         if is_there:
             paths[-1].rename(workshop / paths[-1].name)
         for older, newer in pairwise(reversed(paths)):

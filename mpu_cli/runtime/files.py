@@ -241,7 +241,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
         if mode is not None:
             os.fchmod(descriptor, mode)
-        with signals.unbroken():
+        with signals.unbroken:
             temporary.replace(path)
 
 
@@ -255,7 +255,7 @@ def replacing_directory(path: Path) -> Iterator[tuple[Path, Callable[[], None]]]
     with _temporary(path, _create_directory) as (work, _):
 
         def replace() -> None:
-            with signals.unbroken():
+            with signals.unbroken:
                 while True:
                     with suppress(FileNotFoundError):
                         path.rename(work / f"old-{secrets.token_hex(8)}")
@@ -352,7 +352,7 @@ def locked_directory(path: Path, advice: str) -> Iterator[Callable[[], bool]]:
 
     with signals.finally_call(let_go):
         while descriptor is None:
-            with signals.unbroken():
+            with signals.unbroken:
                 try:
                     path.mkdir(parents=True, exist_ok=True)
                 except FileExistsError:

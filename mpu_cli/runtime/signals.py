@@ -10,16 +10,16 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import FrameType
-from typing import Any
 
 NO_THREAD = "can't start new thread"  # as Python says it
 LIMIT_OF_THREADS = "the system cannot start more threads: the process limit is reached (ulimit -u); use fewer --jobs"
 _WORDS = {int(signal.SIGHUP): "hung up", int(signal.SIGINT): "interrupted", int(signal.SIGTERM): "terminated"}
-# Held for good by the thread that ends the process, so that nothing comes after it.
-_lock = threading.RLock()
+# Delays signals until the end of a ``with`` block, such as one in which several files get their final names. Held for
+# good by the thread that ends the process, so that nothing comes after it.
+unbroken = threading.RLock()
 _cleanups: list[Callable[[], None]] = []
 _askings: list[Callable[[], None]] = []
 _watching = False
@@ -58,23 +58,18 @@ def say_by(say: Callable[[str], None]) -> None:
 def too_late() -> None:
     """Ignore signals from now on: the process is about to end."""
     if _watching:
-        _lock.acquire()
-
-
-def unbroken() -> AbstractContextManager[Any]:
-    """Delay signals until the end of a ``with`` block, such as one in which several files get their final names."""
-    return _lock
+        unbroken.acquire()
 
 
 @contextmanager
 def finally_call(cleanup: Callable[[], None]) -> Iterator[None]:
     """Call a function at the end of the ``with`` block, even if a signal ends the process within it."""
-    with _lock:
+    with unbroken:
         _cleanups.append(cleanup)
     try:
         yield
     finally:
-        with _lock:
+        with unbroken:
             _cleanups.remove(cleanup)
             cleanup()
 
@@ -94,7 +89,7 @@ def _wait_for_any(heeded: set[int]) -> None:
     if _askings:
         _askings.pop()()
         number = signal.sigwait(heeded)
-    _lock.acquire()
+    unbroken.acquire()
     last_deeds: list[Callable[[], None]] = [*reversed(_cleanups), partial(_say, _WORDS[number])]
     for last_deed in last_deeds:
         with suppress(Exception):  # the others have to come too, and the end: who reads what is said may be gone

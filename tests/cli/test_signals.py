@@ -160,7 +160,7 @@ from mpu_cli.runtime import signals
 
 signals.watch()
 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-with signals.unbroken():
+with signals.unbroken:
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(0.2)
     print("whole", flush=True)
