@@ -108,7 +108,7 @@ class Loaded:
                 from_one(self.vectorizer.transform(asked.data)) if asked.data else csr_array((0, 1), dtype=np.float32)
             )
         if not features.shape[0]:
-            return Answer(self, 0, Fitness(), Cells.none(), Cells.none())
+            return Answer(self, Fitness(), Cells.none(), Cells.none())
         thresholds = self.model.predictor.thresholds
         predictions = reaching(self.model.predictor, features, thresholds, run, most=asked.top)
         decided = select(predictions, thresholds, None, ranked=True)
@@ -116,9 +116,7 @@ class Loaded:
         if implies is not None:
             decided, top = (with_implied(cells, implies, None, ranked=True) for cells in (decided, top))
             top = top[np.arange(len(top)) - np.searchsorted(top.rows, top.rows) < asked.top]
-        return Answer(
-            self, features.shape[0], Fitness.of(self.model, features), decided, top, self._warnings(asked, features)
-        )
+        return Answer(self, Fitness.of(self.model, features), decided, top, self._warnings(asked, features))
 
     def _warnings(self, asked: Asked, features: csr_array) -> list[str]:
         """Return warnings for texts in languages new to the model, or without a word that it knows."""
@@ -135,7 +133,6 @@ class Answer:
     """What a model predicts."""
 
     loaded: Loaded
-    instances: int
     fitness: Fitness  # how many features there were, and how many of them are unknown to the model
     # `decided`, `top`: the labels that reach their threshold, and the most probable ones; the most probable first
     decided: Cells
@@ -146,7 +143,7 @@ class Answer:
         """Return labels and scores of each instance, by name."""
         labels, has_uris = self.loaded.labels, self.loaded.has_uris
         predictions: list[dict[str, Any]] = [
-            {"labels": [], **({"uris": []} if has_uris else {}), "scores": {}} for _ in range(self.instances)
+            {"labels": [], **({"uris": []} if has_uris else {}), "scores": {}} for _ in range(self.fitness.instances)
         ]
         for row, column, _ in _entries(self.decided):
             predictions[row]["labels"].append(labels[column])

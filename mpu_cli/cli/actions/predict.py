@@ -17,8 +17,7 @@ import click
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli import bundle
-from mpu_cli.bundle import MANIFEST, TrainedModel
+from mpu_cli.bundle import MANIFEST, TrainedModel, load
 from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
 from mpu_cli.cli.messages import detail, info, warn
 from mpu_cli.cluster import Address, connected
@@ -322,7 +321,7 @@ def _predict(
 @lru_cache(maxsize=1)
 def loaded(model: Path, sha256: str) -> TrainedModel:
     """Load a model whose manifest has a checksum, once for all files that a worker predicts."""
-    trained = bundle.load(model)
+    trained = load(model)
     if checksum(model / MANIFEST) != sha256:
         raise ModelError(f"{model}: was replaced after the work began; start again")
     return trained
@@ -363,7 +362,7 @@ def command(
         ("MODEL",),
     )
     with run.step("reading the model"):
-        trained = bundle.load(model)
+        trained = load(model)
     refuse_unreadable([name for name in sources if not name or not Path(name).is_dir()])
 
     def has_texts(name: str) -> bool:
