@@ -54,7 +54,7 @@ def reset() -> None:
     """Reset to text and normal verbosity, until options change that. Print what the library and Python log."""
     global _manner
     _manner = _Manner()
-    signals.say_by(last_words)
+    signals.say = last_words
     logging.captureWarnings(True)
     for name in ("mpu_cli", "py.warnings", "uvicorn"):
         logger = logging.getLogger(name)

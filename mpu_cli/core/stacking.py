@@ -46,7 +46,6 @@ from mpu_cli.core.validation import (
     default_folds,
     holding_out,
     learn,
-    pairs_of,
     plan,
     predict_nested,
     predict_out_of_fold,
@@ -176,8 +175,7 @@ def _features_without(
     fold_rows = deal(n, m or default_folds(n), task.run.seed, instances.kin)
     if not (isinstance(out_of_fold, np.ndarray) and len(fold_rows) >= FEWEST_FOLDS):
         return None
-    with task.run.step("predicting level 0 without two folds", len(pairs_of(len(fold_rows), outer))) as tick:
-        nested = predict_nested(task, fold_rows, outer, out_of_fold, tick)
+    nested = predict_nested(task, fold_rows, outer, out_of_fold)
 
     def of_fold(i: int) -> Features:
         rest = np.setdiff1d(np.arange(n), fold_rows[i], assume_unique=True)

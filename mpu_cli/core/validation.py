@@ -262,17 +262,11 @@ def predict_out_of_fold(
 FEWEST_FOLDS = 4
 
 
-def pairs_of(m: int, outer: int) -> list[tuple[int, int]]:
-    """Return the pairs of m folds in which one of the first `outer` folds is."""
-    return [(i, j) for i in range(outer) for j in range(i + 1, m)]
-
-
 def predict_nested(
     task: LearningTask,
     fold_rows: Sequence[np.ndarray],
     outer: int,
     out_of_fold: np.ndarray,
-    tick: Callable[[], None] = lambda: None,
 ) -> list[np.ndarray]:
     """Predict all instances for each of the first `outer` folds that the level above holds out: float32, n x q each.
 
@@ -280,7 +274,7 @@ def predict_nested(
     without fold j alone has learned from the labels of fold i, so its predictions of j depend on them, while
     predictions of fold i itself cannot. The level above takes this for a connection between predictions and labels, and
     finds it wrong on fold i, though not on new instances. So here, fold j is predicted by a model without i and j, and
-    fold i by models without one fold: `out_of_fold`. `tick` is called once per pair of folds (`pairs_of`).
+    fold i by models without one fold: `out_of_fold`.
     """
     predictions, fold_of = [], np.empty(len(task), int)
     for number, rows in enumerate(fold_rows):
@@ -295,8 +289,9 @@ def predict_nested(
             if held_out < outer:
                 predict(models[0], task.features, fold_rows[of], block, predictions[held_out], task.run)
 
-    pairs = pairs_of(len(fold_rows), outer)
+    pairs = [(i, j) for i in range(outer) for j in range(i + 1, len(fold_rows))]
     folds = (holding_out(task, np.sort(np.concatenate([fold_rows[i], fold_rows[j]]))) for i, j in pairs)
-    for _ in learn_labels(folds, predict_pair, task.run, tick):
-        pass
+    with task.run.step("predicting level 0 without two folds", len(pairs)) as tick:
+        for _ in learn_labels(folds, predict_pair, task.run, tick):
+            pass
     return predictions

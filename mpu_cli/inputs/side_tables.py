@@ -25,7 +25,7 @@ from mpu_cli.names.label_names import is_number, label_of
 from mpu_cli.names.lines import cell, read_each, text_lines
 from mpu_cli.runtime.options import LEAST_FREQUENCY
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.grammar import Reading, is_comment
+from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Top, read
 from mpu_cli.svmlight.streams import Source, open_input
 from mpu_cli.text.sidecars import from_one
@@ -223,7 +223,7 @@ def _refused(path: str | Path, instance: int, problem: str) -> InputError:
     with open_input(path) as stream:
         lines = enumerate(iter(stream.readline, b""), 1)
         top = Top()
-        there = (n for n, line in lines if not top.end_in(line, n) and not is_comment(line))
+        there = (n for n, line in lines if not top.end_in(line, n) and not line.startswith(b"#"))
         line = next((number for i, number in enumerate(there) if i == instance), None)
     return InputError(str(path), line, problem)
 

@@ -29,7 +29,8 @@ def _plain(text: str) -> None:
     os.write(2, text.encode() + b"\n")
 
 
-_say: Callable[[str], None] = _plain
+# Prints the last line. It must not wait for a lock that another thread may hold.
+say: Callable[[str], None] = _plain
 
 
 def watch() -> None:
@@ -47,12 +48,6 @@ def watch() -> None:
 
     for number in heeded:
         signal.signal(number, hand_over)  # `multiprocessing` unblocks them when it starts its first process
-
-
-def say_by(say: Callable[[str], None]) -> None:
-    """Set the function that prints the last line. It must not wait for a lock that another thread may hold."""
-    global _say
-    _say = say
 
 
 def too_late() -> None:
@@ -90,7 +85,7 @@ def _wait_for_any(heeded: set[int]) -> None:
         _askings.pop()()
         number = signal.sigwait(heeded)
     unbroken.acquire()
-    last_deeds: list[Callable[[], None]] = [*reversed(_cleanups), partial(_say, _WORDS[number])]
+    last_deeds: list[Callable[[], None]] = [*reversed(_cleanups), partial(say, _WORDS[number])]
     for last_deed in last_deeds:
         with suppress(Exception):  # the others have to come too, and the end: who reads what is said may be gone
             last_deed()

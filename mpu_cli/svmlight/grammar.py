@@ -70,11 +70,6 @@ class LineError(Exception):
     """A line breaks the grammar. The message says how, and what to do. The caller adds file and line."""
 
 
-def is_comment(line: bytes) -> bool:
-    """Whether a line is a comment line, and so not an instance."""
-    return line.startswith(b"#")
-
-
 class Header(NamedTuple):
     """What a header announces."""
 

@@ -28,7 +28,6 @@ from mpu_cli.svmlight.grammar import (
     LineError,
     Reading,
     header_of,
-    is_comment,
     parse_line,
     plain_labels,
 )
@@ -72,7 +71,7 @@ def _parse_by_line(block: bytes, first_line: int, source: str, reading: Reading)
         lines.pop()
     rows = []
     for number, line in enumerate(lines, first_line):
-        if is_comment(line):
+        if line.startswith(b"#"):
             continue
         try:
             rows.append(parse_line(line, reading))
@@ -112,7 +111,7 @@ class Top:
         if self.has_ended:
             return 0
         start = len(BYTE_ORDER_MARK) if first_line == 1 and block.startswith(BYTE_ORDER_MARK) else 0
-        while is_comment(block[start : start + 1]):
+        while block.startswith(b"#", start):
             start = block.find(b"\n", start) + 1 or len(block)
         end = block.find(b"\n", start) + 1 or len(block)
         self.has_ended = start < len(block)

@@ -9,7 +9,7 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight import streams
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.formats import problem_of
-from mpu_cli.svmlight.grammar import BYTE_ORDER_MARK, LineError, Reading, header_of, is_comment, parse_line
+from mpu_cli.svmlight.grammar import BYTE_ORDER_MARK, LineError, Reading, header_of, parse_line
 from mpu_cli.svmlight.reader import iter_stream, parse_block
 
 Instance = tuple[list[int], list[tuple[int, int]]]  # labels; feature indices and the bits of their float32 values
@@ -19,7 +19,7 @@ def reference_block(block: bytes, reading: Reading, first_line: int = 1) -> list
     """Parse whole lines: the instances, labels and features sorted, or the text of the first error."""
     instances = []
     for number, line in enumerate(split(block), first_line):
-        if is_comment(line):
+        if line.startswith(b"#"):
             continue
         try:
             labels, indices, values = parse_line(line, reading)
@@ -49,7 +49,7 @@ def reference_file(data: bytes, reading: Reading) -> list[Instance] | str:
     whole[:1] = [line[bom:] for line in whole[:1]]
     if bom and whole == [b""] and not data[bom:]:
         whole = []
-    first = next((number for number, line in enumerate(whole) if not is_comment(line)), len(whole))
+    first = next((number for number, line in enumerate(whole) if not line.startswith(b"#")), len(whole))
     header = header_of(whole[first]) if whole[first:] else None
     after = first + (header is not None)
     instances = reference_block(b"".join(line + b"\n" for line in whole[after:]), reading, after + 1)
