@@ -43,7 +43,6 @@ class Evidence:
 
         Raises DataError (no label is annotated in a cell that is not ignored).
         """
-        n, q = problem.labels.shape
         population = replace(Instances.of(problem), label_features=None)
         refuse_two_frequencies(population, options)
         earlier = options.c if isinstance(options.c, EarlierEstimate) else None
@@ -53,8 +52,8 @@ class Evidence:
                 sample = draw_sample(population, options, run)
                 estimates = estimate_frequency(population, sample, run, probabilities=sample.part_of(scores))
                 estimates = replace(estimates, dominating=None)  # scores do not come from these features
-        groups = problem.groups and replace(problem.groups, rates=estimates.group_rates)
-        frequency = LabelFrequency.of(estimates.rates(q, options.c), (n, q), problem.verified, groups)
+        rates = estimates.rates(problem.labels.shape[1], options.c)
+        frequency = estimates.frequency(rates, problem)
         calibration = calibrated_by(scores, problem.labels, frequency)
         return cls(
             calibration(scores),

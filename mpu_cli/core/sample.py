@@ -100,11 +100,6 @@ class Instances(LabelInformation):
         """How many instances are annotated with each label: int, shape (q,)."""
         return count_positives(self.labels)
 
-    def frequency(self, rates: np.ndarray, group_rates: np.ndarray | None) -> LabelFrequency:
-        """Return the label frequency of all cells, from the rates of labels, or of groups where there are some."""
-        groups = self.groups and replace(self.groups, rates=group_rates)
-        return LabelFrequency.of(rates, self.labels.shape, self.verified, groups)
-
     @property
     def is_reviewed(self) -> bool:
         """Whether there are complete label sets to estimate c from."""
@@ -230,11 +225,6 @@ class Sample:
     def of_sample(self, settings: Settings) -> Settings:
         """Turn settings for all instances into those for the sample: the inverse of `step_for_all`."""
         return replace(settings, step=settings.step / self.share**_STEP_EXPONENT)
-
-    def frequency(self, rates: np.ndarray, group_rates: np.ndarray | None) -> LabelFrequency:
-        """Return the frequencies of its cells, from the rates of all labels, or of groups where there are some."""
-        groups = self.groups and replace(self.groups, rates=group_rates)
-        return LabelFrequency.of(rates[self.columns], self.labels.shape, self.verified, groups)
 
     def of_all_labels(self, estimate: FrequencyEstimate) -> FrequencyEstimate:
         """Turn an estimate from labels of the pool into one from labels of all: their numbers."""

@@ -254,10 +254,11 @@ class Estimates:
             return None
         return self.estimate.assumption if self.groups is None or not self.is_known else ASSUMPTION_OF_GROUPS
 
-    @property
-    def group_rates(self) -> np.ndarray | None:
-        """Return the label frequency of each group of instances; None without groups."""
-        return None if self.groups is None else self.groups.c
+    def frequency(self, rates: np.ndarray, data: Problem | Instances | Sample) -> LabelFrequency:
+        """Return the label frequency of all cells, from the rates of labels, or of groups where there are some."""
+        groups = data.groups
+        of_instances = None if self.groups is None or groups is None else self.groups.c[groups.of_instances]
+        return LabelFrequency.of(rates, data.labels.shape, data.verified, of_instances)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -431,7 +432,7 @@ def _choose(
 def _trial(sample: Sample, rates: np.ndarray, estimates: Estimates, settings: Settings, size: int) -> Trial:
     """Return the first folds of the sample, as many as hold out this number of instances."""
     m = leading(sample.fold_rows, size)
-    frequency = sample.frequency(rates, estimates.group_rates)
+    frequency = estimates.frequency(rates[sample.columns], sample)
     return Trial(sample.task(frequency, settings), sample.fold_rows[:m], sample.weights)
 
 

@@ -85,7 +85,7 @@ def train(
     refuse_too_large(instances.features.width, q, n_levels)
 
     chosen = chosen or choose_hyper_parameters(instances, options, run)  # with c
-    x, s, c = instances.features, instances.labels, instances.frequency(chosen.rates, chosen.estimates.group_rates)
+    x, s, c = instances.features, instances.labels, chosen.estimates.frequency(chosen.rates, instances)
     top = None if q <= FEW_LABELS else Top.enough_for(np.diff(s.indptr), q, float(chosen.rates.mean()))
     if is_automatic and top is not None and chosen.settings.prior:
         n_levels = 1  # names say more of rare labels than other labels do

@@ -16,9 +16,9 @@ from mpu_cli.cluster import Address, connected
 from mpu_cli.cluster.reading import absolute
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.features import Columns, with_width
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, refuse_refuted
+from mpu_cli.core.frequency.label_frequency import refuse_refuted
 from mpu_cli.core.labels.implications import Implications
-from mpu_cli.core.labels.problem import InstanceGroups, LabelInformation, Problem
+from mpu_cli.core.labels.problem import LabelInformation, Problem
 from mpu_cli.core.labels.verified import VerifiedLabels, widened
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
@@ -97,7 +97,6 @@ class Fitted:
     result: TrainingResult
     findings: dict[str, Any]  # JSON values for the report and the model's record; the same for the same seed
     warnings: tuple[str, ...]
-    groups: InstanceGroups | None = None  # groups of instances with their label frequencies, if the data have groups
 
     @classmethod
     def of(cls, options: Options, model: StackedModel, result: TrainingResult, problem: Problem | None) -> "Fitted":
@@ -137,16 +136,14 @@ class Fitted:
             }
             if reviewed.answers:
                 findings["c_by_people"] |= {"answers": reviewed.answers, "yes": reviewed.yes}
-        groups = None
         if estimates.groups is not None and problem is not None and problem.groups is not None:
             findings["c_by_group"] = estimates.groups.rows(problem.groups, problem.labels, problem.verified)
-            groups = replace(problem.groups, rates=estimates.groups.c)
-        return cls(model, result, findings, tuple(estimates.warnings()), groups)
+        return cls(model, result, findings, tuple(estimates.warnings()))
 
     def evidence(self, problem: Problem) -> Evidence:
         """Return what missing labels are listed by, where all instances were predicted out of fold."""
         result = self.result
-        frequency = LabelFrequency.of(result.c, problem.labels.shape, problem.verified, self.groups)
+        frequency = result.estimates.frequency(result.c, problem)
         return Evidence(
             result.held_out.probabilities, frequency, estimates=result.estimates, warnings=self.warnings, kin=result.kin
         )
@@ -243,9 +240,7 @@ class TrainingData(Problem):
 
     def true_labels(self, fitted: Fitted) -> np.ndarray:
         """Return how many instances have each label, by c and verified labels: float64, shape (q,)."""
-        return LabelFrequency.of(fitted.result.c, self.labels.shape, self.verified, fitted.groups).true_labels(
-            self.labels
-        )
+        return fitted.result.estimates.frequency(fitted.result.c, self).true_labels(self.labels)
 
     def assembled(
         self, fitted: Fitted, options: Options, run: Run, files: dict[str, Any] | None = None

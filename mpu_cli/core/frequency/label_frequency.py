@@ -17,7 +17,6 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
-from mpu_cli.core.labels.problem import InstanceGroups
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.errors import DataError
 
@@ -40,11 +39,11 @@ class LabelFrequency:
         c: np.ndarray | float,
         shape: tuple[int, int],
         verified: VerifiedLabels | None = None,
-        groups: InstanceGroups | None = None,
+        of_instances: np.ndarray | None = None,
     ) -> "LabelFrequency":
         """Make one from a number for all labels, or one for each, and verified labels; shape: (n, q).
 
-        `groups`: of the n instances. If they have rates, these replace c.
+        `of_instances`: float, shape (n,): replaces c.
         Raises DataError (a frequency is not in (0, 1], or their number is not q).
 
         >>> verified = VerifiedLabels.of((2, 3), true=([0], [1]), ignored=([0], [2]))
@@ -60,7 +59,6 @@ class LabelFrequency:
         rates = np.full(q, c, float)
         if not ((rates > 0) & (rates <= 1)).all():
             raise DataError("c, the share of the true labels that is annotated, must be above 0 and at most 1")
-        of_instances = None if groups is None or groups.rates is None else groups.rates[groups.of_instances]
         return cls(rates, verified, of_instances)
 
     def rows(self, index: np.ndarray | slice) -> "LabelFrequency":

@@ -112,8 +112,6 @@ class InstanceGroups:
 
     of_instances: np.ndarray  # int, shape (n,): numbers from 0
     names: tuple[str, ...]  # the name of each group
-    # float64, shape (groups,): label frequency of each, as soon as it has been estimated
-    rates: np.ndarray | None = None
 
     def sums(self, of_instances: np.ndarray) -> np.ndarray:
         """Add up numbers of instances in each group: float64, shape (groups,)."""

@@ -59,9 +59,8 @@ def test_counts_are_those_of_each_group_alone():
     rng = np.random.default_rng(0)
     _, S = beside(separable(300, 3, 0.5), separable(300, 2, 0.3, seed=1))
     verified = VerifiedLabels.of((300, 5), true=([0, 1], [0, 4]), false=([2], [1]), ignored=([3], [3]), complete=[5, 9])
-    groups = InstanceGroups(rng.integers(0, 2, 300), ("well", "badly"), C)
-    of_instances = C[groups.of_instances]
-    whole = LabelFrequency.of(0.5, (300, 5), verified, groups)
+    of_instances = C[rng.integers(0, 2, 300)]
+    whole = LabelFrequency.of(0.5, (300, 5), verified, of_instances)
     alone = [
         LabelFrequency.of(c, (int((of_instances == c).sum()), 5), verified.rows(np.flatnonzero(of_instances == c)))
         for c in C
