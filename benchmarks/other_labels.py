@@ -15,9 +15,10 @@ from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
+from mpu_cli.core.predictions import Cells
 from mpu_cli.core.stacking import train
 from mpu_cli.people.other_labels import given_other_labels
-from mpu_cli.people.suggestions import Cells, Choice, suggest
+from mpu_cli.people.suggestions import Choice, suggest
 from mpu_cli.runtime.run import Run
 
 

@@ -21,12 +21,13 @@ from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_revi
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
 from mpu_cli.core.limits import refuse_large_predictions, refuse_too_large
 from mpu_cli.core.options import CRITERIA, LINEAR, FrequencyOptions, Options
+from mpu_cli.core.predictions import Cells
 from mpu_cli.core.sample import draw_sample
 from mpu_cli.core.selection import choose_features, estimate_frequency
 from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.people.other_labels import given_other_labels
-from mpu_cli.people.suggestions import Cells, unannotated_posterior
+from mpu_cli.people.suggestions import unannotated_posterior
 from mpu_cli.runtime.options import RunOptions
 
 # Keywords as of `MPUClassifier.fit`.

@@ -22,12 +22,12 @@ from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, refuse_refuted
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.options import FrequencyOptions, Options
-from mpu_cli.core.predictions import Predictions
+from mpu_cli.core.predictions import Cells, Predictions
 from mpu_cli.core.sample import draw_questions
 from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.people import missing
-from mpu_cli.people.suggestions import Cells, Choice
+from mpu_cli.people.suggestions import Choice
 from mpu_cli.runtime.options import Integer, Option, RunOptions, Threads, options_of
 from mpu_cli.runtime.options import checked as checked_as
 from mpu_cli.runtime.run import Run, no_observer

@@ -8,10 +8,9 @@ from scipy.sparse import csr_array
 
 from mpu_cli.bundle.loading import TrainedModel
 from mpu_cli.core.features import entry_rows
-from mpu_cli.core.predictions import Predictions, Top
+from mpu_cli.core.predictions import Cells, Predictions, Top
 from mpu_cli.core.stacking import STACK_SCALE, StackedModel
 from mpu_cli.errors import MpuError, counted
-from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime.run import Run
 
 # Fewer instances may be unlike the others by chance.

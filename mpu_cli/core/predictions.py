@@ -129,6 +129,35 @@ class Top:
         return csr_array((predictions[rows, columns], columns, indptr), shape=predictions.shape)
 
 
+@dataclass(frozen=True)
+class Cells:
+    """Cells with the probability that their label is true, in any order."""
+
+    # `rows`, `columns`: int64, shape (m,): instances and labels
+    rows: np.ndarray
+    columns: np.ndarray
+    probabilities: np.ndarray  # float32, shape (m,)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: np.ndarray | slice) -> "Cells":
+        return Cells(self.rows[index], self.columns[index], self.probabilities[index])
+
+    @classmethod
+    def none(cls) -> "Cells":
+        """Return no cells."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
+
+    def joined(self, others: "Cells") -> "Cells":
+        """Return these, then others."""
+        return Cells(*map(np.concatenate, zip(vars(self).values(), vars(others).values(), strict=True)))
+
+    def best(self, most: int | None = None) -> "Cells":
+        """Return the most probable cells, at most `most`, in descending order; equal ones in their order."""
+        return self[np.argsort(-self.probabilities, kind="stable")[:most]]
+
+
 def f1_score(true_positives: Any, predicted: Any, true: Any) -> Any:
     """Return F1 of numbers of labels: twice those that are predicted and true, by those predicted and those true.
 

@@ -18,6 +18,7 @@ from mpu_cli.core.kernels.numpy_kernel import Batches, shuffled
 from mpu_cli.core.labels.side_information import NegativeSample, Prior, unannotated_bias
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, loss_named
+from mpu_cli.core.loss.pu_logistic import LOSS
 from mpu_cli.core.predictions import Block, Predictions, Top, count_positives
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
@@ -46,7 +47,7 @@ class Settings:
     """What learning a level leaves open."""
 
     # C; the weights are regularised by lambda / 2 ||w||^2 with lambda = 1 / (C n)
-    cost: float = loss_named(DEFAULT).cost
+    cost: float = LOSS.cost
     step: float = 1.0  # eta0 in units of 1 / mean ||x||^2, which makes it independent of the scale of the features
     epochs: int | None = None  # passes over the data; None: `default_epochs`
     # a, the length of the mean of a label's weights (`core.labels.side_information`), times sqrt(mean ||x||^2)

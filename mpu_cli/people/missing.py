@@ -10,11 +10,10 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import Verdict
-from mpu_cli.core.predictions import Predictions
+from mpu_cli.core.predictions import Cells, Predictions
 from mpu_cli.people.claims import Claims, Decided
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.suggestions import (
-    Cells,
     Choice,
     Count,
     FillingIn,

@@ -22,7 +22,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import missing
 from mpu_cli.core.labels.verified import Verdict
-from mpu_cli.core.predictions import FEW_LABELS, Predictions, f1_score, values_at
+from mpu_cli.core.predictions import FEW_LABELS, Cells, Predictions, f1_score, values_at
 from mpu_cli.errors import DataError
 
 Z = 1.645  # 10 % of a normal distribution lie outside
@@ -109,35 +109,6 @@ def posterior_at(
     p = values_at(probabilities, rows, columns)
     posterior: np.ndarray = unannotated_posterior(p, frequency.by_chance(rows, columns))
     return posterior
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Cells with the probability that their label is true, in any order."""
-
-    # `rows`, `columns`: int64, shape (m,): instances and labels
-    rows: np.ndarray
-    columns: np.ndarray
-    probabilities: np.ndarray  # float32, shape (m,)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: np.ndarray | slice) -> "Cells":
-        return Cells(self.rows[index], self.columns[index], self.probabilities[index])
-
-    @classmethod
-    def none(cls) -> "Cells":
-        """Return no cells."""
-        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
-
-    def joined(self, others: "Cells") -> "Cells":
-        """Return these, then others."""
-        return Cells(*map(np.concatenate, zip(vars(self).values(), vars(others).values(), strict=True)))
-
-    def best(self, most: int | None = None) -> "Cells":
-        """Return the most probable cells, at most `most`, in descending order; equal ones in their order."""
-        return self[np.argsort(-self.probabilities, kind="stable")[:most]]
 
 
 @dataclass(frozen=True)

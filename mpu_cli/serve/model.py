@@ -16,8 +16,8 @@ from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.bundle.loading import manifest_of, parse
 from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
+from mpu_cli.core.predictions import Cells
 from mpu_cli.errors import DataError
-from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.text.languages import languages_of, strangers

@@ -14,10 +14,9 @@ from mpu_cli.cli.actions.predict import Output, predict
 from mpu_cli.core.features import Columns
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.predictions import Top
+from mpu_cli.core.predictions import Cells, Top
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import InputError
-from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime.run import DEFAULT_RUN
 from tests.golden import refused
 

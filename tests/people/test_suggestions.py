@@ -7,8 +7,9 @@ from scipy.special import expit
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.verified import VerifiedLabels
+from mpu_cli.core.predictions import Cells
 from mpu_cli.people import suggestions
-from mpu_cli.people.suggestions import Cells, Choice, missing_labels, suggest, unannotated_posterior, worth_filling_in
+from mpu_cli.people.suggestions import Choice, missing_labels, suggest, unannotated_posterior, worth_filling_in
 
 N, Q = 60, 7
 

@@ -23,7 +23,7 @@ from mpu_cli.cli.messages import detail, info, warn
 from mpu_cli.cluster import Address, connected
 from mpu_cli.cluster.reading import absolute, refuse_other
 from mpu_cli.core.explanation import named_reasons
-from mpu_cli.core.predictions import FEW_LABELS
+from mpu_cli.core.predictions import FEW_LABELS, Cells
 from mpu_cli.errors import (
     STANDARD_STREAM,
     FilesError,
@@ -38,7 +38,6 @@ from mpu_cli.evaluation.prediction_files import with_thresholds
 from mpu_cli.names import EVERY_LABEL, Suggestible, read_ids
 from mpu_cli.names.lines import cell
 from mpu_cli.names.naming import IDS, folder_of
-from mpu_cli.people.suggestions import Cells
 from mpu_cli.runtime.files import State, checksum, refuse_overlaps, refuse_repeated, state_of
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

@@ -19,13 +19,13 @@ from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.verified import Verdict
 from mpu_cli.core.options import LINEAR, RBF, Options
-from mpu_cli.core.predictions import values_at
+from mpu_cli.core.predictions import Cells, values_at
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
 from mpu_cli.inputs.training_data import Sources, frequency_file, training_set
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
 from mpu_cli.names.naming import FILLED, IMPLIED, beside, implication_lines
 from mpu_cli.people.missing import Suggestions, find
-from mpu_cli.people.suggestions import Cells, Choice
+from mpu_cli.people.suggestions import Choice
 from mpu_cli.review import decisions
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.report import present
