@@ -71,12 +71,8 @@ class Fitness:
         )
         return Fitness(*sums)
 
-    def notes(self) -> list[str]:
-        """Return notes on a few unknown features and labels."""
-        return self._unknown(many=False)
-
-    def _unknown(self, many: bool) -> list[str]:
-        """Return what the model does not know, where that is much, or little."""
+    def notes(self, many: bool = False) -> list[str]:
+        """Return which features and labels the model does not know, where these are few, or many."""
         unknown = []
         if self.unknown and (self.unknown >= _SOME_UNKNOWN * self.entries) == many:
             ignored = f"{self.unknown:,} of {counted(self.entries, 'feature value')} ignored"
@@ -88,7 +84,7 @@ class Fitness:
 
     def warnings(self, model: TrainedModel) -> list[str]:
         """Return warnings: a word where many features are unknown, more where the model does not fit the data."""
-        warnings = self._unknown(many=True)
+        warnings = self.notes(many=True)
         trained = _range_of(model.label_ids)
         if self.filled >= _FEWEST_INSTANCES and (more := _shift(trained, self.labels)):
             warnings.append(
