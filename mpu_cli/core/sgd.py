@@ -13,8 +13,7 @@ from scipy.special import logit
 
 from mpu_cli.core.features import Features, only_entries
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
-from mpu_cli.core.kernels import SIMD, descent, kernel
-from mpu_cli.core.kernels.numpy_kernel import Batches, shuffled
+from mpu_cli.core.kernels import SIMD, Batches, descent, kernel, shuffled
 from mpu_cli.core.labels.side_information import NegativeSample, Prior, unannotated_bias
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, loss_named

@@ -1,7 +1,13 @@
-"""The inner loops of PU-SGD and of dual coordinate descent, in NumPy, which is the reference, and the same compiled."""
+"""The inner loops of PU-SGD and of dual coordinate descent, in NumPy, which is the reference, and the same compiled.
+
+Instances are visited in an order that is random, and yet keeps them near one another in memory for a while: they are
+shuffled within groups, each of random blocks of successive instances, and groups are visited in random order. So a
+group's instances, from all over the data, are read from memory or disk once, and for its other batches from what is
+nearer. The order depends on the number of instances only, not on where they are kept.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib import import_module
 from types import ModuleType
@@ -9,7 +15,7 @@ from types import ModuleType
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import Columns, entry_rows, only_entries
+from mpu_cli.core.features import Columns, Features, entry_rows, only_entries
 from mpu_cli.core.loss import Gradient
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.runtime.run import Run
@@ -18,6 +24,11 @@ SIMD = 8  # 32-bit numbers in a register
 # From this share of weights in a row on, to add all of it takes less time than to add its weights one by one: frequent
 # features have weights for many labels, and most of the products are theirs. It takes twice the memory at most.
 _DENSE_FROM = 0.25
+# An instance whose gradients are all below this in absolute value hardly moves the weights of a block of labels.
+# Where gradients are subsampled, one in this many of these moves them, by this many times its gradients.
+SMALL_GRADIENT, THINNED_TO_ONE_IN = 0.01, 8
+# 2 C times the weight of a cell, at most: what is larger would not be a number in 32 bits.
+LARGEST_COST = 1e30
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ class WeightRows:
 
 
 def kernel(run: Run) -> ModuleType:
-    """Return the module of a run that has PU-SGD, dual coordinate descent, predictions and mini-batches."""
+    """Return the module of a run that has PU-SGD, dual coordinate descent and predictions."""
     return import_module(f"mpu_cli.core.kernels.{'numba' if run.compiled else 'numpy'}_kernel")
 
 
@@ -68,3 +79,75 @@ def descent(run: Run, gradient: Gradient) -> Callable[..., tuple[np.ndarray, np.
         descend: Callable[..., tuple[np.ndarray, np.ndarray]] = kernel(run).descend
         return descend
     return partial(import_module("mpu_cli.core.kernels.numpy_kernel").descend, gradient=gradient)
+
+
+# Instances: few enough to take some hundred megabytes at most; up to as many, the order is random altogether.
+_GROUP = 131_072
+# Enough to fill some pages of memory, few enough for a group to have thousands of blocks: instances may be sorted.
+_BLOCK = 32
+
+
+def shuffled(rows: np.ndarray, batch_size: int, seed: int) -> np.ndarray:
+    """Put instances, ascending, in the order in which they fall into batches, and batches into groups."""
+    rng = np.random.default_rng(seed)
+    groups = _groups(-(-len(rows) // batch_size), batch_size)
+    if len(groups) > 1:
+        blocks = np.split(rows, range(_BLOCK, len(rows), _BLOCK))
+        rows = np.concatenate([blocks[b] for b in rng.permutation(len(blocks))])
+    return np.concatenate([rng.permutation(rows[g.start * batch_size : g.stop * batch_size]) for g in groups])
+
+
+def visited(n_batches: int, batch_size: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the order of the batches in an epoch: a permutation of ``range(n_batches)``."""
+    groups = _groups(n_batches, batch_size)
+    if len(groups) > 1:
+        groups = [groups[g] for g in rng.permutation(len(groups))]
+    return np.concatenate([g.start + rng.permutation(g.stop - g.start) for g in groups])
+
+
+def _groups(n_batches: int, batch_size: int) -> list[slice]:
+    """Cut batches into groups of nearly equal size."""
+    n_groups = max(-(-n_batches * batch_size // _GROUP), 1)
+    return [slice(g * n_batches // n_groups, (g + 1) * n_batches // n_groups) for g in range(n_groups)]
+
+
+# Batches of more instances than this are made anew at each visit: few epochs are needed, and kept they take several
+# times the memory of the data.
+_KEPT_INSTANCES = 100_000
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A mini-batch of B instances."""
+
+    rows: np.ndarray  # int, shape (B,): which instances of the features
+    columns: np.ndarray  # int, shape (u,): the sparse features that occur in the batch
+    sparse: csr_array  # shape (B, u): their values
+    transposed: csr_array  # shape (u, B)
+    dense: np.ndarray  # float32, shape (B, d)
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Instances `rows` of `features` in mini-batches of `size`, in that order."""
+
+    features: Features
+    rows: np.ndarray
+    size: int
+    _kept: dict[int, Batch] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return -(-len(self.rows) // self.size)
+
+    def __getitem__(self, b: int) -> Batch:
+        if b in self._kept:
+            return self._kept[b]
+        rows = self.rows[b * self.size : (b + 1) * self.size]
+        part = self.features[rows]
+        columns, local = np.unique(part.sparse.indices, return_inverse=True)
+        shape = (len(rows), len(columns))
+        sparse = csr_array((part.sparse.data, local.astype(np.int32), part.sparse.indptr), shape=shape)
+        batch = Batch(rows, columns, sparse, sparse.T.tocsr(), part.dense)
+        if len(self.rows) <= _KEPT_INSTANCES:
+            self._kept[b] = batch
+        return batch

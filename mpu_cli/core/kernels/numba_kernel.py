@@ -11,8 +11,7 @@ from scipy.special import logit
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import SIMD, WeightRows
-from mpu_cli.core.kernels.numpy_kernel import LARGEST_COST, SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches, visited
+from mpu_cli.core.kernels import LARGEST_COST, SIMD, SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches, WeightRows, visited
 from mpu_cli.core.predictions import Top
 from mpu_cli.runtime.compilation import compiled, fused_inlined, inlined
 

@@ -1,12 +1,4 @@
-"""The kernel in NumPy, the reference, which reads like the formulas: PU-SGD, and dual coordinate descent.
-
-Instances are visited in an order that is random, and yet keeps them near one another in memory for a while: they are
-shuffled within groups, each of random blocks of successive instances, and groups are visited in random order. So a
-group's instances, from all over the data, are read from memory or disk once, and for its other batches from what is
-nearer. The order depends on the number of instances only, not on where they are kept.
-"""
-
-from dataclasses import dataclass, field
+"""The kernel in NumPy, the reference, which reads like the formulas: PU-SGD, and dual coordinate descent."""
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -14,89 +6,16 @@ from scipy.special import logit
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import WeightRows
+from mpu_cli.core.kernels import LARGEST_COST, SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches, WeightRows, visited
 from mpu_cli.core.loss import Gradient
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.core.loss.squared_hinge import cell_weights
 from mpu_cli.core.predictions import Top
 
-# Instances: few enough to take some hundred megabytes at most; up to as many, the order is random altogether.
-_GROUP = 131_072
-# Enough to fill some pages of memory, few enough for a group to have thousands of blocks: instances may be sorted.
-_BLOCK = 32
-
-
-def shuffled(rows: np.ndarray, batch_size: int, seed: int) -> np.ndarray:
-    """Put instances, ascending, in the order in which they fall into batches, and batches into groups."""
-    rng = np.random.default_rng(seed)
-    groups = _groups(-(-len(rows) // batch_size), batch_size)
-    if len(groups) > 1:
-        blocks = np.split(rows, range(_BLOCK, len(rows), _BLOCK))
-        rows = np.concatenate([blocks[b] for b in rng.permutation(len(blocks))])
-    return np.concatenate([rng.permutation(rows[g.start * batch_size : g.stop * batch_size]) for g in groups])
-
-
-def visited(n_batches: int, batch_size: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the order of the batches in an epoch: a permutation of ``range(n_batches)``."""
-    groups = _groups(n_batches, batch_size)
-    if len(groups) > 1:
-        groups = [groups[g] for g in rng.permutation(len(groups))]
-    return np.concatenate([g.start + rng.permutation(g.stop - g.start) for g in groups])
-
-
-def _groups(n_batches: int, batch_size: int) -> list[slice]:
-    """Cut batches into groups of nearly equal size."""
-    n_groups = max(-(-n_batches * batch_size // _GROUP), 1)
-    return [slice(g * n_batches // n_groups, (g + 1) * n_batches // n_groups) for g in range(n_groups)]
-
-
 # Labels learned together: many, since every block pays for the gathering of weights again.
 BLOCK_SIZE = 128
-# Batches of more instances than this are made anew at each visit: few epochs are needed, and kept they take several
-# times the memory of the data.
-_KEPT_INSTANCES = 100_000
-# An instance whose gradients are all below this in absolute value hardly moves the weights of a block of labels.
-# Where gradients are subsampled, one in this many of these moves them, by this many times its gradients.
-SMALL_GRADIENT, THINNED_TO_ONE_IN = 0.01, 8
 # Scores that are computed at a time where only the largest are kept.
 _SCORES = 1 << 20
-
-
-@dataclass(frozen=True)
-class Batch:
-    """A mini-batch of B instances."""
-
-    rows: np.ndarray  # int, shape (B,): which instances of the features
-    columns: np.ndarray  # int, shape (u,): the sparse features that occur in the batch
-    sparse: csr_array  # shape (B, u): their values
-    transposed: csr_array  # shape (u, B)
-    dense: np.ndarray  # float32, shape (B, d)
-
-
-@dataclass(frozen=True)
-class Batches:
-    """Instances `rows` of `features` in mini-batches of `size`, in that order."""
-
-    features: Features
-    rows: np.ndarray
-    size: int
-    _kept: dict[int, Batch] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return -(-len(self.rows) // self.size)
-
-    def __getitem__(self, b: int) -> Batch:
-        if b in self._kept:
-            return self._kept[b]
-        rows = self.rows[b * self.size : (b + 1) * self.size]
-        part = self.features[rows]
-        columns, local = np.unique(part.sparse.indices, return_inverse=True)
-        shape = (len(rows), len(columns))
-        sparse = csr_array((part.sparse.data, local.astype(np.int32), part.sparse.indptr), shape=shape)
-        batch = Batch(rows, columns, sparse, sparse.T.tocsr(), part.dense)
-        if len(self.rows) <= _KEPT_INSTANCES:
-            self._kept[b] = batch
-        return batch
 
 
 def descend(
@@ -204,10 +123,6 @@ def top_scores(matrix: csr_array, weights: WeightRows, bias: np.ndarray, top: To
         rows, labels = np.nonzero(scores >= np.float32(in_scores.least))
         parts.append(in_scores.of_rows(rows, labels, scores[rows, labels], scores.shape))
     return csr_array(vstack(parts, format="csr"))
-
-
-# 2 C times the weight of a cell, at most: what is larger would not be a number in 32 bits.
-LARGEST_COST = 1e30
 
 
 def descend_dual(

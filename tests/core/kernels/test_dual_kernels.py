@@ -9,8 +9,7 @@ from scipy.sparse import csr_array, random_array
 from sklearn.svm import LinearSVC
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import kernel, numpy_kernel
-from mpu_cli.core.kernels.numpy_kernel import Batches
+from mpu_cli.core.kernels import Batches, kernel, numpy_kernel
 from mpu_cli.core.loss.squared_hinge import cell_weights
 from mpu_cli.runtime.run import Run
 from tests.core.kernels.problems import problem, random_frequency

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, random_array
 
-from mpu_cli.core.kernels import descent, numpy_kernel
-from mpu_cli.core.kernels.numpy_kernel import Batches
+from mpu_cli.core.kernels import Batches, descent, numpy_kernel
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.runtime.run import Run
 from tests.core.kernels.problems import problem, random_frequency

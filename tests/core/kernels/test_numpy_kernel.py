@@ -5,7 +5,8 @@ from scipy.special import expit
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels.numpy_kernel import SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches, descend, thinned
+from mpu_cli.core.kernels import SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches
+from mpu_cli.core.kernels.numpy_kernel import descend, thinned
 from tests.core.simulated import as_features, as_labels, linear_problem
 
 OPTIONS = {"step": 0.3, "bias_step": 0.05, "decay": 0.02}

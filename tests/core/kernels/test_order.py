@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from mpu_cli.core.kernels.numpy_kernel import shuffled, visited
+from mpu_cli.core.kernels import shuffled, visited
 from tests.hypotheses import examples
 
 BATCH_SIZE = 32
