@@ -1,7 +1,7 @@
-"""Instances in memory: labels and features as two CSR arrays, and CSR arrays that grow row by row."""
+"""Instances in memory: as a parser finds them, as two CSR arrays, and CSR arrays that grow row by row."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -35,6 +35,55 @@ class Dataset:
         columns = np.searchsorted(occurs, self.labels.indices).astype(self.labels.indices.dtype)
         shape = (len(self), len(occurs))
         return csr_array((self.labels.data, columns, self.labels.indptr), shape=shape), occurs
+
+
+class UnusualError(Exception):
+    """The block has an error or a rare form. `grammar` has to parse it line by line."""
+
+
+class Rows(NamedTuple):
+    """The instances of a block, in the order of the file.
+
+    `labels`: int32 array, shape (a,): the labels of all instances, one after another.
+    `label_ends`: int array, shape (n,): the labels of instance i end before ``labels[label_ends[i]]``.
+    `indices`: int32 array, shape (m,): the feature indices of all instances.
+    `index_ends`: int array, shape (n,): the indices of instance i end before ``indices[index_ends[i]]``.
+    `values`: float32 array, shape (m,): the value of each index.
+    """
+
+    labels: np.ndarray
+    label_ends: np.ndarray
+    indices: np.ndarray
+    index_ends: np.ndarray
+    values: np.ndarray
+
+    def dataset(self) -> Dataset:
+        """Return the instances, each label and index once.
+
+        Raise `UnusualError` if an index has two values in one of them, or label 0 or 1 is there twice: labels may be
+        a vector of 0 and 1.
+        """
+        return Dataset(
+            _csr(np.ones(len(self.labels), bool), self.labels, self.label_ends),
+            _csr(self.values, self.indices, self.index_ends),
+        )
+
+
+def _csr(data: np.ndarray, columns: np.ndarray, row_ends: np.ndarray) -> csr_array:
+    inside = np.ones(len(columns), bool)  # whether the column before is in the same row
+    inside[row_ends[row_ends < len(columns)]] = False
+    if not np.all((columns[1:] > columns[:-1]) | ~inside[1:]):
+        rows = np.repeat(np.arange(len(row_ends)), np.diff(row_ends, prepend=0))
+        order = np.lexsort((columns, rows))
+        data, columns = data[order], columns[order]
+        again = np.flatnonzero((columns[1:] == columns[:-1]) & inside[1:]) + 1
+        if np.any(data[again] != data[again - 1]) or (data.dtype == bool and np.any(columns[again] <= 1)):
+            raise UnusualError
+        data, columns = np.delete(data, again), np.delete(columns, again)
+        row_ends = row_ends - np.searchsorted(again, row_ends)
+    indptr = np.concatenate(([0], row_ends)).astype(np.int32)
+    shape = (len(row_ends), int(columns.max()) + 1 if len(columns) else 0)
+    return csr_array((data, columns, indptr), shape=shape)
 
 
 class GrowingCsr:

@@ -8,8 +8,8 @@ line. Import this module only to use it: it needs numba.
 import numpy as np
 
 from mpu_cli.runtime.compilation import compiled, inlined
+from mpu_cli.svmlight.dataset import Rows, UnusualError
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
-from mpu_cli.svmlight.numpy_parser import Rows, UnusualError
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _COMMA, _MINUS, _POINT, _COLON, _UPPER_E, _LOWER_E = b"\t\n\r #+,-.:Ee"
 _PADDING = b"\n" * 8  # ends the last line, and lets eight bytes be read from its last one on

@@ -20,7 +20,7 @@ from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.runtime.parallel import map_ahead, threads
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight import numpy_parser
-from mpu_cli.svmlight.dataset import Dataset, GrowingCsr
+from mpu_cli.svmlight.dataset import Dataset, GrowingCsr, Rows, UnusualError
 from mpu_cli.svmlight.grammar import (
     BYTE_ORDER_MARK,
     DEFAULT_READING,
@@ -31,7 +31,6 @@ from mpu_cli.svmlight.grammar import (
     parse_line,
     plain_labels,
 )
-from mpu_cli.svmlight.numpy_parser import Rows, UnusualError
 from mpu_cli.svmlight.streams import (
     BLOCK_BYTES,
     Contents,
