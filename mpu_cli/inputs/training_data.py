@@ -267,10 +267,6 @@ class TrainingData(Problem):
             origin=provenance.record(len(self), self.annotations, self.true_labels(fitted), options, run, files or {}),
         )
 
-    def work(self) -> dict[str, int] | None:
-        """Return how many parts and workers a cluster had in a training; None where there was none."""
-        return None
-
     def resolved(self, options: Options) -> Options:
         """Return the options with the label frequencies themselves in place of the file that has them.
 
@@ -548,5 +544,5 @@ class ClusterData(TrainingData):
         return self.collection.counts().true_labels(fitted.result.c)
 
     def work(self) -> dict[str, int]:
-        """Return how the training was carried out, as long as the cluster is there."""
+        """Return how many parts and workers the training had, as long as the cluster is there."""
         return {"parts": len(self.collection.parts), "workers": self.collection.executor.workers}

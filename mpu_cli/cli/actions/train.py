@@ -27,7 +27,7 @@ from mpu_cli.cluster import Address
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, STANDARDISED, Options
 from mpu_cli.errors import STANDARD_STREAM, FilesError, MpuError, RejectedError, counted, without_secrets
-from mpu_cli.inputs.training_data import Fitted, Sources, cluster_data, frequency_file, training_set
+from mpu_cli.inputs.training_data import ClusterData, Fitted, Sources, cluster_data, frequency_file, training_set
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.report import as_json, present
@@ -119,7 +119,7 @@ def train(
             **({"thresholds": thresholds} if shared is None else {"threshold": shared}),
             "seconds": seconds,
             "peak_bytes": peak_bytes(),
-            **present(cluster=data.work(), acceptance=outcome),
+            **present(cluster=data.work() if isinstance(data, ClusterData) else None, acceptance=outcome),
             "warnings": [*fitted.warnings, *(() if outcome is None else outcome.pop("warnings"))],
         }
         if gate is not None and outcome is not None and outcome["accepted"]:
