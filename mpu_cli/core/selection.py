@@ -35,7 +35,7 @@ from mpu_cli.core.predictions import FEW_LABELS, LEAST, Block
 from mpu_cli.core.sample import Instances, Sample, draw_sample, step_for_all, usual_folds
 from mpu_cli.core.sgd import COSTS, Fold, LearningTask, Settings, default_epochs, default_settings, learn_labels
 from mpu_cli.core.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
-from mpu_cli.core.validation import holding_out, leading, out_of_fold, predict, source_models
+from mpu_cli.core.validation import default_folds, holding_out, leading, out_of_fold, predict, source_models
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.run import Run
 
@@ -267,7 +267,7 @@ class HyperParameters:
 
     rates: np.ndarray  # float64, shape (q,): label frequency of each label, where the label is not verified
     settings: Settings
-    folds: int | None = None  # number of cross-validation folds; None: by the number of instances
+    folds: int  # of cross-validation
     prune: float | None = None  # with many labels, weights below this are dropped
     estimates: Estimates = Estimates()
     # Out-of-fold predictions of level 0, if choosing the settings has predicted all instances
@@ -334,7 +334,7 @@ def choose_hyper_parameters(
     return HyperParameters(
         rates=rates,
         settings=settings,
-        folds=options.folds or usual_folds(n, q),
+        folds=options.folds or usual_folds(n, q) or default_folds(n),
         prune=prune,
         estimates=estimates,
         held_out=held_out,

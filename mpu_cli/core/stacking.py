@@ -43,7 +43,6 @@ from mpu_cli.core.thresholds import best_threshold, decide
 from mpu_cli.core.validation import (
     FEWEST_FOLDS,
     deal,
-    default_folds,
     holding_out,
     learn,
     plan,
@@ -165,14 +164,14 @@ def _learn(
 
 
 def _features_without(
-    task: LearningTask, below: "Stack", outer: int, instances: Instances, m: int | None
+    task: LearningTask, below: "Stack", outer: int, instances: Instances, m: int
 ) -> Callable[[int], Features] | None:
     """Return what gives the features of level 1 where one of some folds is held out; None: what all have.
 
-    `outer`, `m`: the number of these folds, and of all; None: by the number of instances.
+    `outer`, `m`: the number of these folds, and of all.
     """
     out_of_fold, n = below.held_out.probabilities, len(task)
-    fold_rows = deal(n, m or default_folds(n), task.run.seed, instances.kin)
+    fold_rows = deal(n, m, task.run.seed, instances.kin)
     if not (isinstance(out_of_fold, np.ndarray) and len(fold_rows) >= FEWEST_FOLDS):
         return None
     nested = predict_nested(task, fold_rows, outer, out_of_fold)

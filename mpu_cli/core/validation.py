@@ -150,23 +150,22 @@ LARGER_STEPS = 2.0
 
 
 def plan(
-    task: LearningTask, enough: int, folds: int | None, *, kin: np.ndarray | None = None
+    task: LearningTask, enough: int, folds: int, *, kin: np.ndarray | None = None
 ) -> tuple[list[Fold], list[np.ndarray]]:
     """Return how a level is learned.
 
     `enough`: how many instances are to be predicted, at least.
-    `folds`: of cross-validation; None: by the number of instances.
+    `folds`: of cross-validation.
     Returns: what models learn from whose mean is the model of all instances; and the folds that others predict.
     """
     n, seed = len(task), task.run.seed
-    m = folds or default_folds(n)
     is_one_pass = task.settings.epochs == 1 and loss_named(task.settings.loss).has_step
     if is_one_pass and n >= 2 * enough:
         fold = deal(n, n // enough, seed, kin)[0]
         return [Fold(task, (without(fold, n), fold), fold)], []
-    dealt = deal(n, m, seed, kin)
+    dealt = deal(n, folds, seed, kin)
     # Of many labels, the rarest are in one half only, and the mean of sparse weights is less sparse.
-    if is_one_pass and m == 2 and enough >= n and task.top is None:
+    if is_one_pass and folds == 2 and enough >= n and task.top is None:
         return [holding_out(task, fold) for fold in dealt], []
     return [Fold(task, (np.arange(n),))], dealt[: leading(dealt, enough)]
 
