@@ -24,16 +24,18 @@ def is_url(source: object) -> bool:
     return _URL.match(str(source)) is not None
 
 
-def name_in(url: str) -> str:
-    """Return the name of the file at a URL: ``https://example.org/data/news.svm.gz?key=1`` gives ``news.svm.gz``."""
+def file_name(source: str | Path) -> Path:
+    """Return a path for the suffix and stem of a file, or of one at a URL.
+
+    >>> str(file_name("https://example.org/data/news.svm.gz?key=1"))
+    'news.svm.gz'
+    """
+    if not is_url(source):
+        return Path(source)
+    url = str(source)
     if _protocol(url) in _STREAMED:
         url = re.split(r"[?#]", url, maxsplit=1)[0]
-    return PurePosixPath(url).name
-
-
-def file_name(source: str | Path) -> Path:
-    """Return the name of a file or URL as a path, for its suffix and stem."""
-    return Path(name_in(str(source))) if is_url(source) else Path(source)
+    return Path(PurePosixPath(url).name)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mpu_cli.errors import InputError
-from mpu_cli.runtime.urls import is_url, name_in, open_url
+from mpu_cli.runtime.urls import file_name, is_url, open_url
 
 DATA = bytes(range(256)) * 9000  # more than two buffers
 
@@ -39,7 +39,7 @@ def test_what_is_a_url(source, expected):
     ],
 )
 def test_the_name_of_a_file(url, name):
-    assert name_in(url) == name
+    assert str(file_name(url)) == name
 
 
 def test_it_is_read_as_it_is(memory, server):
