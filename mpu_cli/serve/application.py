@@ -31,7 +31,7 @@ from mpu_cli.runtime import signals
 from mpu_cli.runtime.options import Integer
 from mpu_cli.runtime.parallel import blas_on_one_thread, threads
 from mpu_cli.runtime.untrusted import json_value
-from mpu_cli.serve.model import Answer, Asked, Current
+from mpu_cli.serve.model import Asked, Current
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 
 _log = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ def from_form(body: bytes) -> Asked:
     if len(values) < len(pairs) or "text" not in values:
         raise HTTPException(400, "give a form with one field text, and perhaps one field limit")
     top = _read(lambda: Integer(1, _MOST_TOP).parse(values.get("limit", _ANNIF_LIMIT)), "limit")
-    return Asked(_texts([values["text"]]), top)
+    return Asked(_texts([values["text"]]), top, is_for_annif=True)
 
 
 def _read(read: Callable[[], Any], name: str) -> Any:
@@ -232,14 +232,14 @@ class Service:
         about = {"version": loaded.version, "labels": len(loaded.labels)}
         return JSONResponse(state | about, 200 if problem is None else 503)
 
-    async def _predict(self, request: Request) -> JSONResponse:
-        return await self._answer(request, from_json, Answer.as_json)
+    async def _predict(self, request: Request) -> Response:
+        return await self._answer(request, from_json)
 
-    async def _suggest(self, request: Request) -> JSONResponse:
+    async def _suggest(self, request: Request) -> Response:
         self._refuse_other_project(request)
         if not self._current.loaded.has_uris:
             raise HTTPException(400, "the labels have no URIs, which Annif needs")
-        return await self._answer(request, from_form, Answer.as_suggestions)
+        return await self._answer(request, from_form)
 
     async def _project(self, request: Request) -> JSONResponse:
         self._refuse_other_project(request)
@@ -258,14 +258,12 @@ class Service:
         if name != ours:
             raise HTTPException(404, f"there is no project {quoted(name)}; this is {quoted(ours)}")
 
-    async def _answer(
-        self, request: Request, read: Callable[[bytes], Asked], write: Callable[[Answer], dict[str, Any]]
-    ) -> JSONResponse:
+    async def _answer(self, request: Request, read: Callable[[bytes], Asked]) -> Response:
         try:
             received = await self._body(request)
 
             def work() -> Response:
-                return JSONResponse(write(self._current.answer(read(received))))
+                return JSONResponse(self._current.answer(read(received)))
 
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except asyncio.CancelledError:  # by the server, at its end

@@ -3,7 +3,6 @@
 import hashlib
 import logging
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,6 @@ from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
 from mpu_cli.bundle.loading import manifest_of, parse
 from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
-from mpu_cli.core.predictions import Cells
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.run import Run
@@ -38,6 +36,7 @@ class Asked:
     data: list[str] | csr_array
     top: int  # how many scores of each are wanted
     fill_implied: bool | None = None  # also what the labels of an instance imply; None: as the service does
+    is_for_annif: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class Loaded:
         version = hashlib.sha256(manifest).hexdigest()[:16]
         loaded = cls(model, vectorizer, version, state)
         # Names and kernels are made ready by the first prediction, for which no request is to wait.
-        loaded.answer(Asked(csr_array((1, 1), dtype=np.float32), 1, fill_implied), run).as_json()
+        loaded.answer(Asked(csr_array((1, 1), dtype=np.float32), 1, fill_implied), run)
         return loaded
 
     @cached_property
@@ -92,23 +91,22 @@ class Loaded:
         names = self.model.names
         return None if names is None else names.uri(int(self.model.label_ids[column]))
 
-    def answer(self, asked: Asked, run: Run) -> "Answer":
-        """Predict.
+    def answer(self, asked: Asked, run: Run) -> dict[str, Any]:
+        """Predict; return labels and scores of each instance by name, or the suggestions of one text for Annif.
 
         Raises MpuError (the model does not take texts, or does not know what labels imply; or features are too large
         for 32-bit numbers).
         """
         implies = implications_of(self.model) if asked.fill_implied else None
-        if isinstance(asked.data, csr_array):
-            features = asked.data
-        elif self.vectorizer is None:
-            raise DataError("the model has no vectoriser; send instances")
-        else:
-            features = (
-                from_one(self.vectorizer.transform(asked.data)) if asked.data else csr_array((0, 1), dtype=np.float32)
-            )
-        if not features.shape[0]:
-            return Answer(self, Fitness(), Cells.none(), Cells.none())
+        features = asked.data
+        if not isinstance(features, csr_array):
+            if self.vectorizer is None:
+                raise DataError("the model has no vectoriser; send instances")
+            features = from_one(self.vectorizer.transform(features))
+        fitness = Fitness.of(self.model, features)
+        about: dict[str, Any] = {"version": self.version, "unknown_features": fitness.unknown}
+        if warnings := self._warnings(asked.data, features):
+            about["warnings"] = warnings
         thresholds = self.model.predictor.thresholds
         predictions = reaching(self.model.predictor, features, thresholds, run, most=asked.top)
         decided = select(predictions, thresholds, None, ranked=True)
@@ -116,59 +114,32 @@ class Loaded:
         if implies is not None:
             decided, top = (with_implied(cells, implies, None, ranked=True) for cells in (decided, top))
             top = top[np.arange(len(top)) - np.searchsorted(top.rows, top.rows) < asked.top]
-        return Answer(self, Fitness.of(self.model, features), decided, top, self._warnings(asked, features))
+        scores = zip(top.rows.tolist(), top.columns.tolist(), top.probabilities.tolist(), strict=True)
+        if asked.is_for_annif:  # which knows labels by URI alone
+            scored = [(self.uri(column), self.labels[column], round(score, 6)) for _, column, score in scores]
+            return about | {"results": [dict(zip(_SUGGESTION, one, strict=True)) for one in scored if one[0]]}
+        found: list[dict[str, Any]] = [
+            {"labels": [], **({"uris": []} if self.has_uris else {}), "scores": {}} for _ in range(features.shape[0])
+        ]
+        for row, column in zip(decided.rows.tolist(), decided.columns.tolist(), strict=True):
+            found[row]["labels"].append(self.labels[column])
+            if self.has_uris:
+                found[row]["uris"].append(self.uri(column))
+        for row, column, score in scores:
+            found[row]["scores"][self.labels[column]] = round(score, 6)
+        return about | {"features": fitness.entries, "predictions": found}
 
-    def _warnings(self, asked: Asked, features: csr_array) -> list[str]:
+    def _warnings(self, data: list[str] | csr_array, features: csr_array) -> list[str]:
         """Return warnings for texts in languages new to the model, or without a word that it knows."""
-        if self.vectorizer is None or isinstance(asked.data, csr_array):
+        if self.vectorizer is None or isinstance(data, csr_array):
             return []
-        foreign = strangers(languages_of(asked.data), self.vectorizer.options_.languages, len(asked.data))
+        foreign = strangers(languages_of(data), self.vectorizer.options_.languages, len(data))
         known = np.diff(self.model.occurring.of(features).indptr)
         wordless = [f"text {row + 1} has no word that the model knows" for row in np.flatnonzero(known == 0)]
         return [*([] if foreign is None else [foreign]), *wordless]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a model predicts."""
-
-    loaded: Loaded
-    fitness: Fitness  # how many features there were, and how many of them are unknown to the model
-    # `decided`, `top`: the labels that reach their threshold, and the most probable ones; the most probable first
-    decided: Cells
-    top: Cells
-    warnings: Sequence[str] = ()  # of texts in languages that the model has not seen, or without a word that it knows
-
-    def as_json(self) -> dict[str, Any]:
-        """Return labels and scores of each instance, by name."""
-        labels, has_uris = self.loaded.labels, self.loaded.has_uris
-        predictions: list[dict[str, Any]] = [
-            {"labels": [], **({"uris": []} if has_uris else {}), "scores": {}} for _ in range(self.fitness.instances)
-        ]
-        for row, column, _ in _entries(self.decided):
-            predictions[row]["labels"].append(labels[column])
-            if has_uris:
-                predictions[row]["uris"].append(self.loaded.uri(column))
-        for row, column, score in _entries(self.top):
-            predictions[row]["scores"][labels[column]] = score
-        return {**self._about(), "features": self.fitness.entries, "predictions": predictions}
-
-    def as_suggestions(self) -> dict[str, Any]:
-        """Return scores of the labels that have a URI, as Annif does: it knows labels by that alone."""
-        scored = [(self.loaded.uri(column), column, score) for _, column, score in _entries(self.top)]
-        results = [
-            {"uri": uri, "label": self.loaded.labels[column], "score": score} for uri, column, score in scored if uri
-        ]
-        return {**self._about(), "results": results}
-
-    def _about(self) -> dict[str, Any]:
-        warnings = {"warnings": self.warnings} if self.warnings else {}
-        return {"version": self.loaded.version, "unknown_features": self.fitness.unknown, **warnings}
-
-
-def _entries(cells: Cells) -> list[tuple[int, int, float]]:
-    scores = [round(score, 6) for score in cells.probabilities.tolist()]
-    return list(zip(cells.rows.tolist(), cells.columns.tolist(), scores, strict=True))
+_SUGGESTION = "uri", "label", "score"
 
 
 class Current:
@@ -184,7 +155,7 @@ class Current:
         self.problem: str | None = None
         self._failed: _States | None = None
 
-    def answer(self, asked: Asked) -> "Answer":
+    def answer(self, asked: Asked) -> dict[str, Any]:
         """Predict by the model in use, as `Loaded.answer`."""
         asked = replace(asked, fill_implied=self.fill_implied) if asked.fill_implied is None else asked
         return self.loaded.answer(asked, self.run)
