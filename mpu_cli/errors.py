@@ -104,7 +104,7 @@ class InputError(MpuError):
 
     Parameters
     ----------
-    source : str
+    source : str, Path or Files
         The file as the user named it.
     line : int or None
         Line number, from 1; None where the whole file is meant.
@@ -112,7 +112,7 @@ class InputError(MpuError):
         What is wrong there, and what to do.
     """
 
-    def __init__(self, source: str, line: int | None, problem: str) -> None:
+    def __init__(self, source: object, line: int | None, problem: str) -> None:
         self.source = shown(source)
         self.line = line
         self.problem = problem

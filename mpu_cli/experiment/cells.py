@@ -177,16 +177,14 @@ def finished(path: Path, cells: Collection[Cell]) -> list[Row]:
     rows: list[Row] = []
     try:
         if next(reader, list(HEADER)) != list(HEADER):
-            raise InputError(str(path), 1, "names other columns than this experiment writes; give another --out")
+            raise InputError(path, 1, "names other columns than this experiment writes; give another --out")
         left = set(cells)
         for values in reader:
             rows.append(row := _parsed(values))
             left.remove(cell_of(row))
     except (ValueError, KeyError, csv.Error) as error:
         raise InputError(
-            str(path),
-            max(reader.line_num, 1),
-            "not a line that this experiment wrote; remove it, and its cell is run again",
+            path, max(reader.line_num, 1), "not a line that this experiment wrote; remove it, and its cell is run again"
         ) from error
     return rows
 
@@ -233,7 +231,7 @@ def keep_settings(path: Path, settings: dict[str, Any]) -> None:
     try:
         before = dict(json_value(content))
     except (ValueError, TypeError) as error:
-        raise InputError(str(path), None, "not the settings of an experiment; give another --out") from error
+        raise InputError(path, None, "not the settings of an experiment; give another --out") from error
     differing = [
         f"{name} {_shown(before.get(name))}, now {_shown(settings.get(name))}"
         for name in sorted(before.keys() | settings.keys())
@@ -258,4 +256,4 @@ def _content(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except ValueError as error:
-        raise InputError(str(path), None, f"cannot be read: {error}; give another --out") from None
+        raise InputError(path, None, f"cannot be read: {error}; give another --out") from None

@@ -45,7 +45,7 @@ def open_side(source: str | Path) -> Iterator[ReadableLines]:
                     problem = (
                         f"expands to more than {_MOST_EXPANSION} times its size; if that is right, give it uncompressed"
                     )
-                    raise InputError(str(source), None, problem)
+                    raise InputError(source, None, problem)
 
             yield Watched(stream, limit)
         else:
@@ -87,10 +87,10 @@ def text_lines(source: str | Path, lenient: bool = False, is_ours: bool = False)
     with open_side(source) as stream:
         for number, line in enumerate(decoded_lines(stream, str(source), is_ours), 1):
             if line is None:
-                raise InputError(str(source), number, f"the line is longer than {MAX_LINE_BYTES:,} bytes")
+                raise InputError(source, number, f"the line is longer than {MAX_LINE_BYTES:,} bytes")
             if not is_utf8(line):
                 if not lenient:
-                    raise InputError(str(source), number, NOT_UTF8)
+                    raise InputError(source, number, NOT_UTF8)
                 line = line.encode(errors="surrogateescape").decode(errors="replace")
             yield line.rstrip("\r\n")
 
@@ -104,7 +104,7 @@ def read_each(lines: Iterable[str], source: str | Path, read: Callable[[str], No
         try:
             read(line)
         except ValueError as error:
-            raise InputError(str(source), number, str(error)) from None
+            raise InputError(source, number, str(error)) from None
 
 
 def decoded_lines(stream: ReadableLines, source: str, is_ours: bool = False) -> Iterator[str | None]:

@@ -114,9 +114,7 @@ def read_labels(source: str | Path) -> Labels:
     most = max(names)
     if 0 in names or most > _MOST_NUMBERS:
         number = 0 if 0 in names else most
-        raise InputError(
-            str(source), None, f"names label {number}; here labels are numbers from 1 to {_MOST_NUMBERS:,}"
-        )
+        raise InputError(source, None, f"names label {number}; here labels are numbers from 1 to {_MOST_NUMBERS:,}")
     return Labels(names.get(number, ()) for number in range(1, most + 1))
 
 
@@ -202,7 +200,7 @@ def read_concepts(source: str | Path) -> list[Concept]:
         concepts = list(read_skos(source))
         expected = "what is a skos:Concept, or has a skos:prefLabel"
     if not concepts:
-        raise InputError(str(source), None, f"has no concept; expected: {expected}")
+        raise InputError(source, None, f"has no concept; expected: {expected}")
     return sorted(concepts, key=lambda concept: concept.uri)
 
 
@@ -220,7 +218,7 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> Thesaurus
     wanted = [_usual_language(concepts)] if language is None else language.split(",")
     if language is not None and (unknown := [code for code in wanted if code not in languages]):
         there = ", ".join(languages) or "none"
-        raise InputError(str(source), None, f"no concept has a name in the language {unknown[0]!r}; languages: {there}")
+        raise InputError(source, None, f"no concept has a name in the language {unknown[0]!r}; languages: {there}")
     number = {concept.uri: k for k, concept in enumerate(current, 1)}
     broader = {
         number[concept.uri]: tuple(number[uri] for uri in concept.broader if uri in number and uri != concept.uri)
@@ -253,12 +251,12 @@ def read_table(source: str | Path) -> Iterator[Concept]:
     with open_side(source) as stream:
         for row in read_rows(stream, str(source), "csv", needed=("uri",)):
             if isinstance(row, Bad):
-                raise InputError(str(source), row.line, row.problem)
+                raise InputError(source, row.line, row.problem)
             if "uri" not in row.fields:
-                raise InputError(str(source), row.line, no_field("uri", row.fields))
+                raise InputError(source, row.line, no_field("uri", row.fields))
             fields = {name: str(value).strip() for name, value in row.fields.items()}
             if not (uri := without_brackets(fields.get("uri", ""))):
-                raise InputError(str(source), row.line, "the column uri is empty; each concept has a URI")
+                raise InputError(source, row.line, "the column uri is empty; each concept has a URI")
             names = {
                 name.removeprefix(_LABEL): value for name, value in fields.items() if name.startswith(_LABEL) and value
             }

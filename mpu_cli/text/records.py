@@ -448,7 +448,7 @@ def form_and_fields(source: str | Path, form: str | None, default: Fields) -> tu
     if form or named:
         return form or named or "", default
     problem = f"its name does not show which of {', '.join(FORMATS)} it is; give --format"
-    raise InputError(str(source), None, problem)
+    raise InputError(source, None, problem)
 
 
 def is_corpus(form: str, fields: Fields) -> bool:
@@ -473,7 +473,7 @@ def open_records(source: str | Path) -> Iterator[ReadableLines]:
 def _documents(folder: Path) -> Iterator[bytes]:
     texts, objects = sorted(folder.glob("*.txt")), sorted(folder.glob("*.json"))
     if not texts and not objects:
-        raise InputError(str(folder), None, "is a directory without documents: there is no .txt and no .json file")
+        raise InputError(folder, None, "is a directory without documents: there is no .txt and no .json file")
     for path in texts:
         text, subjects = _read(path), _subjects(path)
         yield json.dumps({"document_id": path.stem, "text": text, SUBJECTS: subjects}).encode() + b"\n"
@@ -481,9 +481,9 @@ def _documents(folder: Path) -> Iterator[bytes]:
         try:
             document = json_value(_read(path))
         except ValueError as error:
-            raise InputError(str(path), None, str(error)) from None
+            raise InputError(path, None, str(error)) from None
         if not isinstance(document, dict):
-            raise InputError(str(path), None, "is not a JSON object with a text")
+            raise InputError(path, None, "is not a JSON object with a text")
         yield json.dumps({"document_id": path.stem, SUBJECTS: None, **document}).encode() + b"\n"
 
 
@@ -499,12 +499,12 @@ def _subjects(path: Path) -> list[dict[str, str]] | None:
 
 def _read(path: Path) -> str:
     if not path.is_file():
-        raise InputError(str(path), None, "is not a regular file")
+        raise InputError(path, None, "is not a regular file")
     with open_input(path) as stream:
         data = stream.read(MAX_LINE_BYTES + 1)
     if len(data) > MAX_LINE_BYTES:
-        raise InputError(str(path), None, f"is longer than {MAX_LINE_BYTES:,} bytes, the most that a document may have")
+        raise InputError(path, None, f"is longer than {MAX_LINE_BYTES:,} bytes, the most that a document may have")
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
-        raise InputError(str(path), None, NOT_UTF8) from None
+        raise InputError(path, None, NOT_UTF8) from None

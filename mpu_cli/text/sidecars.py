@@ -119,15 +119,15 @@ def read_vectorization(like: str | Path) -> Vectorization:
     """
     path = Path(like) if Path(like).is_dir() else directory_of(like)
     if path is None:
-        raise InputError(str(like), None, "has no directory with a vectoriser; give a file that mpu vectorize wrote")
+        raise InputError(like, None, "has no directory with a vectoriser; give a file that mpu vectorize wrote")
     kept = stored.load(path)
     if (path / LABELS).exists() and not (path / LABELS).is_file():
-        raise InputError(str(path / LABELS), None, "is not a regular file; run mpu vectorize again")
+        raise InputError(path / LABELS, None, "is not a regular file; run mpu vectorize again")
     labels = read_labels(path / LABELS) if kept.content is None or kept.content.labels else Labels()
     if kept.content is None or len(labels) != kept.content.labels:
         wanted = "none" if kept.content is None else f"{kept.content.labels:,}"
         raise InputError(
-            str(path / LABELS),
+            path / LABELS,
             None,
             f"names {len(labels):,} labels, but {wanted} are expected; run mpu vectorize again",
         )
@@ -212,9 +212,7 @@ class Sidecars:
         if self.stranger() is not None:
             return None
         if len(texts) != instances:
-            raise InputError(
-                str(folder_of(file) / IDS), None, wrong_number_of_ids(len(texts) > instances, self._source)
-            )
+            raise InputError(folder_of(file) / IDS, None, wrong_number_of_ids(len(texts) > instances, self._source))
         return RecordIds(texts)
 
     def records(self) -> stored.Records | None:
@@ -239,10 +237,10 @@ class Sidecars:
         try:
             found = [stored.load(path) for path in there]
             if len(there) < len(directories):
-                raise InputError(str(there[0]), None, f"is not there for each of {self._source}")
+                raise InputError(there[0], None, f"is not there for each of {self._source}")
             for path, other in zip(there[1:], found[1:], strict=True):
                 if not stored.is_same(packed(other), packed(found[0])):
-                    raise InputError(str(path), None, f"is of another vectoriser than {there[0]}")
+                    raise InputError(path, None, f"is of another vectoriser than {there[0]}")
         except InputError as error:
             _log.warning(f"{_UNKNOWN}: {error}")
             return None
@@ -260,7 +258,7 @@ class Sidecars:
         file = self.stranger()
         if file is not None and (kept := folder_of(file) / name).is_file():
             raise InputError(
-                str(kept),
+                kept,
                 None,
                 f"belongs to other data than {shown(file)}, which is not as mpu vectorize wrote it: make both again "
                 f"with mpu vectorize, or move {kept.parent.name} away{otherwise}",

@@ -111,7 +111,7 @@ def save(path: Path, kept: Stored) -> None:
 def load(path: Path) -> Stored:
     """Load a vectoriser that `save` has written; InputError where it is missing, damaged, or of another version."""
     if not (path / MANIFEST).exists():
-        raise InputError(str(path), None, "there is no vectoriser; `mpu vectorize TEXTS -o news.svm` makes news.text")
+        raise InputError(path, None, "there is no vectoriser; `mpu vectorize TEXTS -o news.svm` makes news.text")
     try:
         manifest, arrays = read_manifest(path), []
         for name in (IDF, FEATURES if manifest["options"]["hashing"] is None else HASHES):
@@ -122,11 +122,11 @@ def load(path: Path) -> Stored:
         return _made(manifest, *arrays)
     except OSError as error:
         raise InputError(
-            str(error.filename or path), None, f"cannot be read: {error.strerror}; run mpu vectorize again"
+            error.filename or path, None, f"cannot be read: {error.strerror}; run mpu vectorize again"
         ) from error
     except (DataError, KeyError, TypeError, ValueError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise InputError(str(path), None, f"is damaged ({problem}); run mpu vectorize again") from error
+        raise InputError(path, None, f"is damaged ({problem}); run mpu vectorize again") from error
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def _data_beside(source: str | Path) -> Path:
         made = (
             f"{counted(len(there), 'data file')} beside it {'was' if len(there) == 1 else 'were'} made of these records"
         )
-        raise InputError(str(source), None, f"{made} by mpu vectorize; name the right one by --data")
+        raise InputError(source, None, f"{made} by mpu vectorize; name the right one by --data")
     return there[0]
 
 
@@ -159,13 +159,13 @@ def command(
         try:
             by_key[instance if ids is None else ids.unique(instance)] = wanted
         except ValueError as error:
-            raise InputError(str(folder_of(data) / IDS), instance + 1, str(error)) from None
+            raise InputError(folder_of(data) / IDS, instance + 1, str(error)) from None
     used: set[str | int] = set()
     counts = Counter[str]()
     broader = vectorization.labels.broader if fill_implied else {}
     if fill_implied and not broader:
         raise InputError(
-            str(folder_of(data)),
+            folder_of(data),
             None,
             "there are no rules that say which labels imply others, so none can be filled in",
         )
@@ -186,7 +186,7 @@ def command(
             out.write(part)
         if ids is None and counts["records"] != len(dataset):
             raise InputError(
-                str(source),
+                source,
                 None,
                 f"has {counted(counts['records'], 'record')} without ids, and {shown(data)} has {len(dataset):,} "
                 "instances",

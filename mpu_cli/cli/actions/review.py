@@ -164,7 +164,7 @@ def command(
     names = sidecars.names_of(naming, data.occurring_labels()[1])
     ids = sidecars.ids(len(data))
     if link is not None and ids is None:
-        raise InputError(str(source), None, "its records have no ids for --link")
+        raise InputError(source, None, "its records have no ids for --link")
     suggested = None
     if suggestions is not None:
         listed = decisions.read_cells(suggestions, names, ids)
@@ -172,7 +172,7 @@ def command(
         suggested = _allowed(suggested, suggestible.beside(source), names, data.occurring_labels()[1])
     wanted = choose(len(data), drawn, suggested)
     if not wanted:
-        raise InputError(str(suggestions), None, "nothing is left to review: everything is decided or annotated")
+        raise InputError(suggestions, None, "nothing is left to review: everything is decided or annotated")
     decided = None
     if reviewed:
         decided = decisions.read(reviewed, names, ids)
