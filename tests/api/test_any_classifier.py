@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
@@ -10,7 +11,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -40,19 +40,6 @@ def test_keeps_them_with_a_classifier_without_a_decision_function(estimator, che
     keep(estimator, check, monkeypatch)
 
 
-def drawn(n):
-    """Features, true labels, and annotated ones, of which half are missing; one label is never annotated."""
-    rng = np.random.default_rng(1)
-    Y = rng.random((n, 4)) < [0.3, 0.3, 0.3, 0]
-    X = Y + rng.normal(scale=0.3, size=Y.shape)
-    return X, Y, (Y & (rng.random(Y.shape) < 0.5)).astype(int)
-
-
-@pytest.fixture(scope="module")
-def halved():
-    return drawn(900)
-
-
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -60,21 +47,20 @@ def halved():
         LogisticRegression(),
         LinearSVC(),
         KNeighborsClassifier(20),
-        GaussianNB(),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_any_classifier_learns_what_is_true(halved, estimator):
     X, Y, S = halved
-    unseen = np.random.default_rng(2).random((900, 4)) < [0.3, 0.3, 0.3, 0]
+    unseen = np.random.default_rng(2).random((900, 3)) < 0.3
     new = unseen + np.random.default_rng(3).normal(scale=0.3, size=unseen.shape)
-    model = IncompleteLabelClassifier(estimator).fit(X, S)
+    model = IncompleteLabelClassifier(estimator).fit(X, np.insert(S, 3, 0, axis=1))
     assert model.c_ == pytest.approx(S.sum() / Y.sum(), abs=0.08)
-    reached = f1_score(unseen, model.predict(new), average="micro")
-    on_complete = OneVsRestClassifier(clone(estimator)).fit(X, Y[:, :3]).predict(new)
-    assert reached > f1_score(unseen[:, :3], on_complete, average="micro") - 0.05
+    reached = f1_score(unseen, model.predict(new)[:, :3], average="micro")
+    on_complete = OneVsRestClassifier(clone(estimator)).fit(X, Y).predict(new)
+    assert reached > f1_score(unseen, on_complete, average="micro") - 0.05
     assert model.expected_f1_ == pytest.approx(reached, abs=0.06)
-    assert model.predict_proba(new).mean() == pytest.approx(unseen.mean(), abs=0.03)
+    assert model.predict_proba(new)[:, :3].mean() == pytest.approx(unseen.mean(), abs=0.03)
     assert not model.predict_proba(new)[:, 3].any()
     missing = model.missing_labels(top=200)
     assert Y[missing.rows, missing.columns].mean() > 0.9
@@ -84,7 +70,7 @@ def test_any_classifier_learns_what_is_true(halved, estimator):
 
 def test_scores_are_those_of_scikit_learn_out_of_fold(halved):
     X, _, S = halved
-    X, S = csr_array(X), S[:, :3]
+    X = csr_array(X)
     folds = [(without(rows, len(S)), rows) for rows in deal(len(S), 5, seed=3)]
     expected = cross_val_predict(OneVsRestClassifier(LogisticRegression()), X, S, cv=folds, method="predict_proba")
     model = IncompleteLabelClassifier(LogisticRegression(), random_state=3).fit(X, S)
@@ -93,11 +79,11 @@ def test_scores_are_those_of_scikit_learn_out_of_fold(halved):
 
 def test_verdicts_teach_and_are_not_listed_as_missing(halved):
     X, Y, S = halved
-    reviewed = np.where(np.arange(len(Y))[:, None] < 450, np.where(Y, 1, -1), 0)
+    reviewed = np.where(np.arange(len(Y))[:, None] < 300, np.where(Y, 1, -1), 0)
     model = IncompleteLabelClassifier(LogisticRegression()).fit(X, S, reviewed=reviewed)
-    assert model.missing_labels(top=100).rows.min() >= 450
+    assert model.missing_labels(top=100).rows.min() >= 300
     naive = IncompleteLabelClassifier(LogisticRegression()).fit(X, S)
-    assert (model.out_of_fold_scores_ - naive.out_of_fold_scores_)[:450][Y[:450]].mean() > 0.1
+    assert (model.out_of_fold_scores_ - naive.out_of_fold_scores_)[:300][Y[:300]].mean() > 0.1
 
 
 @pytest.fixture(scope="module")
@@ -139,15 +125,15 @@ def test_an_estimator_without_weights_takes_annotations_as_they_are(halved):
     X, _, S = halved
     neighbours = KNeighborsClassifier(20)
     assert not IncompleteLabelClassifier(neighbours, unannotated="auto").fit(X, S).weighted_
-    with refused(ValueError):
-        IncompleteLabelClassifier(neighbours, unannotated="weighted").fit(X, S)
-    with refused(ValueError):
-        IncompleteLabelClassifier(neighbours, unannotated="both").fit(X, S)
+    for other in ("weighted", "both"):
+        with refused(ValueError):
+            IncompleteLabelClassifier(neighbours, unannotated=other).fit(X, S)
 
 
 def test_threads_change_nothing(halved):
     X, _, S = halved
-    model = IncompleteLabelClassifier(TREE, n_jobs=2, verbose=0).fit(X, S)
+    with parallel_config("threading"):
+        model = IncompleteLabelClassifier(TREE, n_jobs=2).fit(X, S)
     alone = IncompleteLabelClassifier(TREE).fit(X, S)
     np.testing.assert_array_equal(alone.out_of_fold_scores_, model.out_of_fold_scores_)
 
@@ -158,7 +144,7 @@ def test_people_tell_c(halved):
     reviewed = np.where(drawn_at_random[:, None], np.where(Y, 1, -1), 0)
     model = IncompleteLabelClassifier(LogisticRegression()).fit(X, S, reviewed=reviewed, sampled=drawn_at_random)
     by_people = c_from_review(S, reviewed, drawn_at_random)
-    assert model.c_[:3] == pytest.approx(by_people.rates, abs=0.02)
+    assert model.c_ == pytest.approx(by_people.rates, abs=0.02)
     asked = model.questions(60)
     answers, chances = np.zeros(S.shape), np.zeros(S.shape)
     cells = asked.rows, asked.columns
@@ -169,8 +155,9 @@ def test_people_tell_c(halved):
 
 
 def test_groups_have_their_own_c():
-    X, Y, _ = drawn(3000)
-    groups = np.repeat(["poor", "rich"], 1500)
+    rng = np.random.default_rng(1)
+    Y = rng.random((3000, 3)) < 0.3
+    X, groups = Y + rng.normal(scale=0.3, size=Y.shape), np.repeat(["poor", "rich"], 1500)
     S = Y & (np.random.default_rng(3).random(Y.shape) < np.where(groups == "poor", 0.3, 0.8)[:, None])
     model = IncompleteLabelClassifier(LogisticRegression()).fit(X, S, groups=groups)
     assert model.group_c_ == pytest.approx({"poor": 0.3, "rich": 0.8}, abs=0.06)
@@ -182,10 +169,9 @@ def test_groups_have_their_own_c():
 
 def test_what_cannot_be_is_said(halved):
     X, _, S = halved
-    with refused(ValueError):
-        IncompleteLabelClassifier(LinearRegression()).fit(X, S)
-    with refused(ValueError):
-        IncompleteLabelClassifier(LogisticRegression(), folds=1).fit(X, S)
+    for wrong in (IncompleteLabelClassifier(LinearRegression()), IncompleteLabelClassifier(TREE, folds=1)):
+        with refused(ValueError):
+            wrong.fit(X, S)
     with refused(ValueError):
         IncompleteLabelClassifier(LogisticRegression()).fit(X, S).questions(0)
 

@@ -29,8 +29,7 @@ def many():
     return MPUClassifier(**QUICK).fit(X, X.astype(int)), X
 
 
-@pytest.mark.parametrize("k", [1, 2, np.int64(4), 9])
-@pytest.mark.parametrize("features", ["linear", "rbf"])
+@pytest.mark.parametrize(("k", "features"), [(1, "linear"), (np.int64(4), "linear"), (9, "linear"), (2, "rbf")])
 def test_the_top_are_the_largest_of_all_probabilities(k, features):
     X, S = few()
     model = MPUClassifier(**QUICK | {"features": features}, classes=["e", "d", "c", "b", "a"]).fit(X, S)

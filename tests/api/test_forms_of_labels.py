@@ -30,17 +30,8 @@ NAMES = ["arts", "film", "news"]
 
 
 @pytest.fixture(scope="module")
-def data():
-    """Features, true labels, and annotated ones, of which half are missing."""
-    rng = np.random.default_rng(1)
-    Y = rng.random((400, 3)) < 0.4
-    X = Y + rng.normal(scale=0.3, size=Y.shape)
-    return X, Y.astype(int), (Y & (rng.random(Y.shape) < 0.5)).astype(int)
-
-
-@pytest.fixture(scope="module")
-def model(data):
-    return MPUClassifier(**QUICK, c=0.5).fit(data[0], data[2])
+def model(halved):
+    return MPUClassifier(**QUICK, c=0.5).fit(halved[0], halved[2])
 
 
 def sets_of(S, names):
@@ -50,10 +41,11 @@ def sets_of(S, names):
 # Label sets
 
 
-@pytest.mark.parametrize("names", [NAMES, [3, 10, 12], list(np.array([3, 10, 12]))])
-@pytest.mark.parametrize("absent", [[], None, np.nan])
-def test_label_sets_are_of_texts_or_numbers_and_may_be_absent(data, model, names, absent):
-    X, _, S = data
+@pytest.mark.parametrize(
+    ("names", "absent"), [(NAMES, []), (NAMES, None), ([3, 10, 12], np.nan), (list(np.array([3, 10, 12])), [])]
+)
+def test_label_sets_are_of_texts_or_numbers_and_may_be_absent(halved, model, names, absent):
+    X, _, S = halved
     given = [row or absent for row in sets_of(S, names)]
     learned = MPUClassifier(**QUICK, c=0.5).fit(X, given)
     assert learned.classes_.tolist() == names
@@ -65,8 +57,8 @@ def test_label_sets_are_of_texts_or_numbers_and_may_be_absent(data, model, names
 
 
 @pytest.mark.parametrize(("yes", "no"), [(1, -1), (2, 0), ("yes", "no"), ("positive", "unlabeled")])
-def test_the_positive_value_is_a_parameter(data, model, yes, no):
-    X, _, S = data
+def test_the_positive_value_is_a_parameter(halved, model, yes, no):
+    X, _, S = halved
     y = np.where(S, yes, no)
     learned = MPUClassifier(**QUICK, c=0.5, pos_label=yes).fit(X, y)
     np.testing.assert_array_equal(learned.predict_proba(X), model.predict_proba(X))
@@ -77,8 +69,8 @@ def test_the_positive_value_is_a_parameter(data, model, yes, no):
         MPUClassifier(**QUICK).fit(X, y)
 
 
-def test_which_class_is_positive_is_asked_for(data):
-    X, _, S = data
+def test_which_class_is_positive_is_asked_for(halved):
+    X, _, S = halved
     y = np.where(S[:, 0], "positive", "unlabeled")
     for wrong in ({}, {"pos_label": "labeled"}):
         with refused(ValueError):
@@ -93,8 +85,8 @@ def test_which_class_is_positive_is_asked_for(data):
 # Unknown cells of the truth
 
 
-def test_unknown_cells_of_the_truth_do_not_count(data, model):
-    X, Y, _ = data
+def test_unknown_cells_of_the_truth_do_not_count(halved, model):
+    X, Y, _ = halved
     unknown = np.random.default_rng(0).random(Y.shape) < 0.2
     unknown[:5] = True
     truth = np.where(unknown, np.nan, Y)
@@ -112,8 +104,8 @@ def test_unknown_cells_of_the_truth_do_not_count(data, model):
 # Scores and propensities
 
 
-def test_sparse_scores_are_taken_everywhere(data):
-    X, _, S = data
+def test_sparse_scores_are_taken_everywhere(halved):
+    X, _, S = halved
     scores = np.where(MPUClassifier(**QUICK, c=1.0).fit(X, S).predict_proba(X) > 0.2, 0.7, 0).astype(np.float32)
     sparse = csr_array(scores)
     for of in (
@@ -128,8 +120,8 @@ def test_sparse_scores_are_taken_everywhere(data):
         np.testing.assert_array_equal(unannotated_posterior(sparse, c).toarray(), unannotated_posterior(scores, c))
 
 
-def test_propensities_may_be_those_of_instances_or_cells(data, model):
-    X, Y, _ = data
+def test_propensities_may_be_those_of_instances_or_cells(halved, model):
+    X, Y, _ = halved
     scores, each = model.predict_proba(X), np.array([0.3, 0.5, 0.9])
     expected = ranking_metrics(Y, scores, propensities=each, k=2)
     assert ranking_metrics(Y, scores, propensities=np.tile(each, (len(Y), 1)), k=[2]) == expected
@@ -140,8 +132,8 @@ def test_propensities_may_be_those_of_instances_or_cells(data, model):
 # Label frequencies of some labels
 
 
-def test_c_of_some_labels_is_estimated_and_of_others_given(data):
-    X, _, S = data
+def test_c_of_some_labels_is_estimated_and_of_others_given(halved):
+    X, _, S = halved
     by_number = MPUClassifier(**QUICK, c=[0.6, np.nan, 0.45]).fit(X, S)
     assert by_number.c_[[0, 2]].tolist() == [0.6, 0.45]
     assert by_number.c_[1] == MPUClassifier(**QUICK).fit(X, S).c_[1]
@@ -163,13 +155,13 @@ def test_c_of_some_labels_is_estimated_and_of_others_given(data):
         ClassifierChain(LogisticRegression()),
         MultiOutputClassifier(LogisticRegression()),
         VotingClassifier(
-            [(str(k), DecisionTreeClassifier(min_samples_leaf=20, max_features=1, random_state=k)) for k in range(30)]
+            [(str(k), DecisionTreeClassifier(min_samples_leaf=20, max_features=1, random_state=k)) for k in range(10)]
         ),
     ],
 )
 @pytest.mark.parametrize("unknown", [0, 1])
-def test_classifiers_of_all_labels_and_by_votes(data, classifier, unknown):
-    X, Y, S = data
+def test_classifiers_of_all_labels_and_by_votes(halved, classifier, unknown):
+    X, Y, S = halved
     known = S.astype(float)
     known[:unknown] = np.nan  # then each label has a copy of the classifier
     assert IncompleteLabelClassifier(classifier, c=0.5).fit(X, known).score(X, Y) > 0.8

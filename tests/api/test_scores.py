@@ -9,8 +9,10 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.multiclass import OneVsRestClassifier
 
 from mpu_cli import (
+    IncompleteLabelClassifier,
     MPUClassifier,
     MpuWarning,
+    calibrate,
     choose_thresholds,
     estimate_c,
     missing_labels,
@@ -22,14 +24,10 @@ from tests.golden import refused
 
 
 @pytest.fixture(scope="module")
-def scored():
-    """True labels, annotated ones, of which half are missing, features, and the scores of logistic regression."""
-    rng = np.random.default_rng(1)
-    Y = rng.random((900, 3)) < 0.3
-    X = Y + rng.normal(scale=0.3, size=Y.shape)
-    S = (Y & (rng.random(Y.shape) < 0.5)).astype(int)
-    model = OneVsRestClassifier(LogisticRegression())
-    return X, Y, S, cross_val_predict(model, X, S, method="predict_proba")
+def scored(halved):
+    """Features, true labels, annotated ones, and the scores of logistic regression."""
+    X, _, S = halved
+    return *halved, cross_val_predict(OneVsRestClassifier(LogisticRegression()), X, S, method="predict_proba")
 
 
 def test_c_by_scores_of_any_model(scored):
@@ -140,3 +138,25 @@ def test_what_is_not_known_is_ignored(scored):
     both = unknown | (more > 0)
     p = model.fit(X, S, ignored=both.astype(int)).predict_proba(X)
     np.testing.assert_array_equal(model.fit(X, forms_of_unknown(S, unknown)[0], ignored=more).predict_proba(X), p)
+
+
+# A label frequency that annotations refute
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda X, S: MPUClassifier(c=0.5, levels=1, C=1.0).fit(X, S),
+        lambda X, S: MPUClassifier(c=0.5, levels=1, C=1.0).fit(X, np.where(S, 1.0, [0, np.nan, 0])),
+        lambda X, S: IncompleteLabelClassifier(LogisticRegression(), c=0.5).fit(X, S),
+        lambda X, S: calibrate(S, scores=np.full(S.shape, 0.5), c=0.5),
+        lambda X, S: choose_thresholds(np.full(S.shape, 0.5), S, c=0.5),
+    ],
+    ids=["MPUClassifier", "1 and NaN", "IncompleteLabelClassifier", "calibrate", "choose_thresholds"],
+)
+def test_a_c_that_annotations_refute_is_refused(use):
+    rng = np.random.default_rng(1)
+    S = (rng.random((475, 3)) < 0.2).astype(int)
+    S[:, 1] = rng.permutation(475) < 375
+    with refused(ValueError):
+        use(rng.normal(size=(475, 4)), S)
