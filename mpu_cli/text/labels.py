@@ -12,7 +12,7 @@ from typing import Any, cast
 from urllib.parse import quote
 from xml.parsers import expat
 
-from mpu_cli.errors import InputError, MpuError
+from mpu_cli.errors import InputError, MpuError, counted, shown
 from mpu_cli.names.label_names import read_names, uri_of, without_brackets
 from mpu_cli.names.lines import NOT_UTF8, open_side
 from mpu_cli.names.naming import is_kept
@@ -161,18 +161,6 @@ class Concept:
         return tuple(dict.fromkeys((*filter(None, names), self.uri)))
 
 
-@dataclass(frozen=True)
-class Thesaurus:
-    """The concepts of a thesaurus as labels."""
-
-    # One of each concept that is not deprecated, by URI, with its names and its URI. A tag that names a deprecated
-    # one becomes a label with its names, after them.
-    labels: Labels
-    language: str  # in which they are named; "" where names have no language
-    others: tuple[str, ...]  # further languages in the file, ascending
-    deprecated: int  # concepts that are
-
-
 def suffix_of(source: str | Path) -> str:
     """Return the suffix of a file, compressed or not, in small letters."""
     path = Path(source)
@@ -184,36 +172,26 @@ def is_thesaurus(source: str | Path) -> bool:
     return suffix_of(source) in (*RDF_FORMATS, TABLE)
 
 
-def read_concepts(source: str | Path) -> list[Concept]:
-    """Read the concepts of a thesaurus, by the suffix of its name; compressed or not.
+def read_thesaurus(source: str | Path, language: str | None = None) -> tuple[Labels, list[str]]:
+    """Read a thesaurus as labels, by the suffix of its name; return also warnings.
+
+    A label is each concept that is not deprecated, by URI, with its names and its URI. A tag that names a deprecated
+    one becomes a label with its names, after them.
 
     `source`: SKOS: ``.ttl``, ``.rdf`` or ``.xml``, ``.nt``, ``.jsonld`` or ``.json``; or ``.csv``: a table of Annif,
-    with columns ``uri`` and ``label_en``, ``label_de``, ...
-    Returns: by URI, ascending.
-    Raises InputError (the file cannot be read, or has no concept), MpuError (RDF needs the extra skos).
-    """
-    suffix = suffix_of(source)
-    if suffix == TABLE:
-        concepts = list(read_table(source))
-        expected = "columns uri and label_en, label_de, ..., as Annif writes them"
-    else:
-        concepts = list(read_skos(source))
-        expected = "what is a skos:Concept, or has a skos:prefLabel"
-    if not concepts:
-        raise InputError(source, None, f"has no concept; expected: {expected}")
-    return sorted(concepts, key=lambda concept: concept.uri)
-
-
-def read_thesaurus(source: str | Path, language: str | None = None) -> Thesaurus:
-    """Read a thesaurus as labels.
-
-    `source`: as for `read_concepts`.
+    with columns ``uri`` and ``label_en``, ``label_de``, ...; compressed or not.
     `language`: in which concepts are named, as far as they are; of several, with commas between them, the first is that
     of main names, and those in the others are further names. Default: that of most names.
-    Raises InputError (as `read_concepts`; or no concept has a name in the language).
+    Raises InputError (the file cannot be read, or has no concept, or none has a name in the language), MpuError (RDF
+    needs the extra skos).
     """
-    concepts = read_concepts(source)
+    is_table = suffix_of(source) == TABLE
+    concepts = sorted(read_table(source) if is_table else read_skos(source), key=lambda concept: concept.uri)
+    if not concepts:
+        expected = "columns uri and label_en, label_de, ..." if is_table else "a skos:Concept, or a skos:prefLabel"
+        raise InputError(source, None, f"has no concept; expected: {expected}")
     current = [concept for concept in concepts if not concept.deprecated]
+    deprecated = [concept for concept in concepts if concept.deprecated]
     languages = sorted({name for concept in concepts for name in concept.names if name})
     wanted = [_usual_language(concepts)] if language is None else language.split(",")
     if language is not None and (unknown := [code for code in wanted if code not in languages]):
@@ -224,17 +202,20 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> Thesaurus
         number[concept.uri]: tuple(number[uri] for uri in concept.broader if uri in number and uri != concept.uri)
         for concept in current
     }
-    names = [concept.names_in(wanted) for concept in current]
-    return Thesaurus(
-        Labels(
-            names,
-            {narrower: them for narrower, them in broader.items() if them},
-            [concept.names_in(wanted) for concept in concepts if concept.deprecated],
-        ),
-        ",".join(wanted),
-        tuple(name for name in languages if name not in wanted),
-        len(concepts) - len(current),
-    )
+    names, of_deprecated = ([concept.names_in(wanted) for concept in some] for some in (current, deprecated))
+    labels = Labels(names, {narrower: them for narrower, them in broader.items() if them}, of_deprecated)
+    cautions = []
+    if language is None and (others := [name for name in languages if name not in wanted]):
+        cautions.append(
+            f"{shown(source)} has names in {', '.join([*wanted, *others])}: those in {wanted[0]!r} are used; "
+            "--language chooses another"
+        )
+    if deprecated:
+        cautions.append(
+            f"{counted(len(deprecated), 'deprecated concept')} of {shown(source)}: no labels, unless a record has "
+            "them, and never suggested"
+        )
+    return labels, cautions
 
 
 def _usual_language(concepts: Iterable[Concept]) -> str:

@@ -45,19 +45,20 @@ def test_every_format_of_skos(tmp_path, suffix):
     statements = pyoxigraph.parse(TURTLE, pyoxigraph.RdfFormat.TURTLE)
     data = pyoxigraph.serialize(statements, format=getattr(pyoxigraph.RdfFormat, RDF_FORMATS[f".{first}"][0]))
     path.write_bytes({"": bytes, "gz": gzip.compress, "bz2": bz2.compress}[packed](data))
-    read = read_thesaurus(path)
-    assert (read.language, read.others, read.deprecated) == ("en", ("de",), 1)
-    assert read.labels.names == ENGLISH
-    assert read.labels.broader == {1: (2,), 5: (2,)}
+    labels, (of_languages, of_deprecated) = read_thesaurus(path)
+    assert "has names in en, de: those in 'en' are used" in of_languages
+    assert of_deprecated.startswith("1 deprecated concept of ")
+    assert labels.names == ENGLISH
+    assert labels.broader == {1: (2,), 5: (2,)}
     tags = "Appel", "Pear", "<https://example.org/nut>", "Pome"
-    assert [read.labels.number(tag) for tag in tags] == [1, 5, 3, None]
+    assert [labels.number(tag) for tag in tags] == [1, 5, 3, None]
 
 
 def test_another_language(tmp_path):
     path = tmp_path / "thesaurus.ttl"
     path.write_text(TURTLE)
-    read = read_thesaurus(path, "de")
-    assert [names[0] for names in read.labels.names] == ["Apfel", "Obst", "Nuss", "Apple", "Pear"]
+    labels, _ = read_thesaurus(path, "de")
+    assert [names[0] for names in labels.names] == ["Apfel", "Obst", "Nuss", "Apple", "Pear"]
     with refused(InputError):
         read_thesaurus(path, "fr")
 
@@ -65,7 +66,7 @@ def test_another_language(tmp_path):
 def test_a_table_of_annif(tmp_path):
     path = tmp_path / "vocabulary.csv"
     path.write_text("uri,label_de,label_en,notation\n<https://x.org/2>,Birne,Pear,2\nhttps://x.org/1,Apfel,Apple,1\n")
-    assert read_thesaurus(path, "en").labels.names == [("Apple", "https://x.org/1"), ("Pear", "https://x.org/2")]
+    assert read_thesaurus(path, "en")[0].names == [("Apple", "https://x.org/1"), ("Pear", "https://x.org/2")]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_a_context_elsewhere_is_not_fetched(tmp_path, context):
 def test_a_name_is_a_text_whatever_its_type(tmp_path, text):
     path = tmp_path / "a.nt"
     path.write_text(CONCEPT.format("<https://a.org/x>", text) + CONCEPT.format("<https://a.org/x>", '"2"'))
-    ((name, *_),) = read_thesaurus(path).labels.names
+    ((name, *_),) = read_thesaurus(path)[0].names
     assert name in (text.split('"')[1], "2")
 
 
@@ -126,7 +127,7 @@ def test_a_uri_is_one_cell_of_one_line(tmp_path):
     path = tmp_path / "a.nt"
     uris = "<https://a.org/x\\u000Ay>", "<https://a.org/x\\u0009z>", "<https://b.org>"
     path.write_text("".join(CONCEPT.format(uri, '"Name"') for uri in uris))
-    lines = read_thesaurus(path).labels.lines().splitlines()
+    lines = read_thesaurus(path)[0].lines().splitlines()
     assert len(lines) == 3
     assert all(len(line.split("\t")) == 2 for line in lines)
 
@@ -154,7 +155,7 @@ def test_the_time_of_rdf_is_that_of_its_size(tmp_path, inside):
         'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><skos:Concept rdf:about="https://a.org/x">'
         f"{inside}</skos:Concept></rdf:RDF>"
     )
-    assert len(read_thesaurus(path).labels) == 1
+    assert len(read_thesaurus(path)[0]) == 1
 
 
 @pytest.mark.timeout(20)
@@ -189,7 +190,7 @@ def test_concepts_by_notation_and_by_the_end_of_their_uris(tmp_path, form):
             "uri,label_de,notation\nhttps://d-nb.info/gnd/4113937-9,Hydrogeologie,19.2b\n"
             "https://d-nb.info/gnd/4026894-9,Informatik,30\nhttps://d-nb.info/gnd/4127413-1,Chemie,30\n"
         )
-    labels = read_thesaurus(path).labels
+    labels = read_thesaurus(path)[0]
     numbers = map(labels.number, TAGS_BY_ID)
     assert [number and labels.names[number - 1][0] for number in numbers] == [*TAGS_BY_ID.values()]
     assert labels.by_id.keys() == {"4113937-9", "(DE-588)4026894-9", "gnd:4113937-9"}

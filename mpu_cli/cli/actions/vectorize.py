@@ -86,7 +86,7 @@ def vectorize(
 
     `target`: the data file, compressed by suffix. ``-`` and what is no regular file get no directory.
     `text`, `tags`, `id`, `separator`: as in `Fields`; empty or None: the default, or the one of `like`.
-    `options`: how texts become vectors. Not with `like`.
+    `options`: how texts become vectors, unless `like` says so.
     `labels`, `language`: a file of names, as `text.labels.read_labels` reads it, or a thesaurus, and the language of
     its names. Not with `like`.
     `like`: an earlier data file: its features, idf and numbers of labels are used.
@@ -96,7 +96,11 @@ def vectorize(
     if directory is not None:
         check_target(directory)
     vectorization = None if like is None else read_vectorization(like)
-    names, cautions = _named(labels, language)
+    names, cautions = Labels(), list[str]()
+    if labels is not None and is_thesaurus(labels):
+        names, cautions = read_thesaurus(labels, language)
+    elif labels is not None:
+        names = read_labels(labels)
     if names.of_several:
         info(f"{shown(labels)}: {counted(len(names.of_several), 'name')} of several labels, kept apart by number")
     n_numbered = len(names if vectorization is None else vectorization.labels)
@@ -158,27 +162,6 @@ def vectorize(
         "bad": reader.bad,
         "warnings": cautions,
     }
-
-
-def _named(labels: str | Path | None, language: str | None) -> tuple[Labels, list[str]]:
-    """Return the labels that a file names, and warnings."""
-    if labels is None:
-        return Labels(), []
-    if not is_thesaurus(labels):
-        return read_labels(labels), []
-    thesaurus = read_thesaurus(labels, language)
-    cautions = []
-    if thesaurus.others and language is None:
-        cautions.append(
-            f"{shown(labels)} has names in {', '.join([thesaurus.language, *thesaurus.others])}: those in "
-            f"{thesaurus.language!r} are used; --language chooses another"
-        )
-    if thesaurus.deprecated:
-        cautions.append(
-            f"{counted(thesaurus.deprecated, 'deprecated concept')} of {shown(labels)}: no labels, unless a record has "
-            "them, and never suggested"
-        )
-    return thesaurus.labels, cautions
 
 
 class VectorWriter:
@@ -445,38 +428,24 @@ def _cautions(
         )
 
 
-def command(
-    file: str,
-    output: str,
-    labels: str | None,
-    language: str | None,
-    like: str | None,
-    options: TextOptions,
-    as_json: bool,
-    **of_source: Any,
-) -> None:
+def command(file: str, output: str, as_json: bool, **chosen: Any) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
-    directory = directory_of(output)
-    if of_source["group"] is not None and directory is None:
+    directory, options = directory_of(output), chosen["options"]
+    labels, like = chosen["labels"], chosen["like"]
+    if chosen["group"] is not None and directory is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
     if like is not None:
         names = "labels", "language", *options_of(TextOptions)
         refuse_set(names, "--like already decides that; leave {} out.")
-    elif language is not None and (labels is None or not is_thesaurus(labels)):
-        raise click.UsageError(
-            "--language chooses among the names in a thesaurus in SKOS or CSV: give one by --labels."
-        )
+    elif chosen["language"] is not None and (labels is None or not is_thesaurus(labels)):
+        raise click.UsageError("--language chooses the names of a thesaurus in SKOS or CSV: give one by --labels.")
     elif directory is None:
-        raise click.UsageError(
-            "-o needs a file: the vectoriser, names and ids are written beside it. (With --like, - is possible.)"
-        )
+        raise click.UsageError("-o needs a file: other files are written beside it. (With --like, - is possible.)")
     if options.hashing is not None and (options.min_df, options.max_features) != (None, None):
         raise click.UsageError("--min-df and --max-features choose from a vocabulary; --hashing keeps none.")
     inputs = {"TEXTS": file, "--labels": labels, "--like": like}
     refuse_overlaps(inputs, {"--output": output, "its directory": directory}, ("its directory",))
-    new = None if like is not None else options
-    report = vectorize(file, output, options=new, labels=labels, language=language, like=like, **of_source)
-    output_report(report, as_json, _print_summary)
+    output_report(vectorize(file, output, **chosen), as_json, _print_summary)
 
 
 def _print_summary(report: dict[str, Any]) -> None:

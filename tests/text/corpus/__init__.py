@@ -137,7 +137,7 @@ def replay_thesaurus(data: bytes, folder: Path) -> None:
     path = folder / f"thesaurus{_THESAURI[(data[0] if data else 0) % len(_THESAURI)]}"
     path.write_bytes(data[1:])
     try:
-        labels = read_thesaurus(path).labels
+        labels = read_thesaurus(path)[0]
     except InputError as error:
         assert _is_shown(error)
         return
