@@ -247,8 +247,7 @@ def _weighted(truth: csr_array, c: ArrayLike, name: str = "c") -> csr_array:
         of_cells = np.broadcast_to(frequencies, truth.shape)
     except ValueError:
         raise DataError(
-            f"{name} has shape {frequencies.shape}, and y_true {truth.shape}: give one number, one for each label, one "
-            "for each instance in a column, or one for each cell"
+            f"{name} has shape {frequencies.shape}, which does not broadcast to that of y_true, {truth.shape}"
         ) from None
     values = 1 / of_cells[entry_rows(truth), truth.indices]
     return csr_array((values, truth.indices, truth.indptr), shape=truth.shape)

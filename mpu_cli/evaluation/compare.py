@@ -114,10 +114,7 @@ class Form:
         self._unscored |= bool(predicted.labels.nnz and not entries_in(predicted.labels, predicted.features).all())
         if self.scores and self._unscored:
             raise InputError(
-                self.name,
-                None,
-                "has both labels and index:value pairs, so it looks like data, not predictions; give the data first "
-                "and the predictions second; to compare the labels of data, keep these alone: cut -d' ' -f1",
+                self.name, None, "has labels and index:value pairs, as data have; for predictions: cut -d' ' -f1"
             )
 
 
@@ -145,8 +142,7 @@ def lockstep(
             for chunk, start, later in ((left, i, truth), (right, j, predictions))
         ]
         raise MpuError(
-            f"TRUTH has {totals[0]} instances and {called} has {totals[1]}; they must match line by line "
-            "(an instance without predicted labels is an empty line)"
+            f"TRUTH has {totals[0]} instances and {called} has {totals[1]}; each has a line, perhaps an empty one"
         )
 
 
