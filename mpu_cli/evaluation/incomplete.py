@@ -18,15 +18,9 @@ Dividing by c, which may differ from cell to cell, estimates the counts on compl
 The estimated precision can exceed 1, by chance or because c is too small. It is then cut to 1. F1 is the harmonic mean
 of recall and the precision after the cut.
 
-**Without bias**, where c is known, are the counts; the precision before the cut, since what is predicted is no matter
-of chance, and so its mean over labels, which is therefore not cut; the recall of a label that is annotated at all, if c
-is the same wherever it is true; and P@k and DCG@k, where each hit gains 1 / c. On bibtex, with half of the labels
-missing, macro precision was .410 with cuts, .439 without, and .438 on complete labels (means of 20,000 draws).
-
-**Not without bias**, though right for many annotations: F1, a ratio of two estimates; micro-averaged recall if c
-differs from label to label; macro averages where labels are true and neither annotated nor predicted, since nothing
-tells that they are there; and nDCG@k, whose divisor is the DCG of an instance's true labels: how many these are is
-unknown.
+Without bias, where c is known, are the counts; the precision before the cut, and so its mean over labels, which is
+not cut; the recall of a label that is annotated at all, if c is the same wherever it is true; and P@k and DCG@k, where
+each hit gains 1 / c. F1, a ratio of estimates, and nDCG@k, whose divisor is unknown, are right for many annotations.
 """
 
 from dataclasses import dataclass

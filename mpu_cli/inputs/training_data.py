@@ -313,7 +313,7 @@ def training_set(sources: Sources, run: Run, is_for_model: bool = True, is_read_
         data = replace(data, file_content=sidecars.contents.get(str(sources.file)))
         if not is_for_model:
             return data
-        data = replace(data, stored_vectorizer=sidecars.stored_vectorizer(data.instances_of_file))
+        data = replace(data, stored_vectorizer=sidecars.stored_vectorizer())
         return _with_label_features(data, sources, run)
 
 
@@ -508,7 +508,7 @@ def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterDa
             ids=collection.ids,
             names=sidecars.names_of(sources.naming, collection.ids),
             sidecars=sidecars,
-            stored_vectorizer=sidecars.stored_vectorizer(len(collection)),
+            stored_vectorizer=sidecars.stored_vectorizer(),
             described=partial(provenance.described, sources.file, [None] * len(files), sources.others()),
         )
 

@@ -49,9 +49,9 @@ class Review:
     data: Dataset
     source: str | Path  # the file of the data, as the user named it
     checksum: str  # of their features (`decisions.checksum`)
-    sample: list[int] | None = None  # instances drawn at random
-    # Shown for a sample too, which stays random: suggestions do not change its instances
-    suggestions: SuggestedByInstance | None = None
+    instances: list[int]  # in the order of reviewing
+    is_sample: bool = False  # whether they were drawn at random
+    suggestions: SuggestedByInstance | None = None  # shown for a sample too
     ids: RecordIds | None = None
     # The values of the fields that have the text of an instance; of several, the first one is the title. An instance
     # without is shown by its features
@@ -62,11 +62,6 @@ class Review:
     label_names: LabelNames | None = None
     # From `names.label_names.read_names`. Features without a name are shown by number
     feature_names: Names | None = None
-
-    @cached_property
-    def instances(self) -> list[int]:
-        """The instances in the order of reviewing: the sample, or else those with suggestions, or else all."""
-        return choose(len(self.data), self.sample, self.suggestions)
 
     def suggested(self, instance: int) -> list[Suggested]:
         """Return the suggestions of an instance, the most probable first."""
@@ -102,7 +97,7 @@ def draw(n: int, size: int, seed: int) -> list[int]:
 
 
 def choose(n: int, sample: list[int] | None, suggestions: SuggestedByInstance | None) -> list[int]:
-    """Return the instances to review, in order."""
+    """Return the instances to review, in order: the sample, or else those with suggestions, or else all."""
     order = sample if sample is not None else list(suggestions) if suggestions is not None else list(range(n))
     if len(order) > _MOST_ON_A_PAGE:
         raise MpuError(
@@ -162,7 +157,7 @@ def _data(review: Review) -> dict[str, Any]:
         decided = {"decided": out.getvalue().decode()}  # a review file, which the page imports when it opens
     listed = [[item["n"], item["s"]] for item in items]
     chosen = hashlib.sha256(json.dumps([*listed, *decided.values()]).encode()).hexdigest()
-    source = SAMPLE if review.sample is not None else SUGGESTION if review.suggestions is not None else ""
+    source = SAMPLE if review.is_sample else SUGGESTION if review.suggestions is not None else ""
     broader = {
         i: [place[wide] for wide in review.broader.get(number, ()) if wide in place] for number, i in place.items()
     }

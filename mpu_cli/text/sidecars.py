@@ -217,13 +217,11 @@ class Sidecars:
         kept = stored.records_of(stored.read_manifest(folder_of(self._source)))
         return None if kept is None else kept.seen_from(Path(self._source))
 
-    def stored_vectorizer(self, instances: int) -> stored.Stored | None:
-        """Return the vectoriser that made the data; None if there is none.
+    def stored_vectorizer(self) -> stored.Stored | None:
+        """Return the vectoriser that made the data, which have been read; None if there is none.
 
         One that is damaged, or belongs to other data, is ignored with a warning. Several files have one if the same
         vectoriser is beside each of them.
-
-        `instances`: number of instances of the data, which have been read.
         """
         directories = [directory_of(file) for file in files_of(self._source)]
         there = [path for path in directories if path is not None and (path / stored.MANIFEST).is_file()]
@@ -239,12 +237,9 @@ class Sidecars:
         except InputError as error:
             _log.warning(f"{_UNKNOWN}: {error}")
             return None
-        stranger = self.stranger()
-        belongs = sum(one.content.instances for one in found if one.content is not None)
-        if belongs != instances or stranger is not None:
+        if (stranger := self.stranger()) is not None or any(one.content is None for one in found):
             folder = there[0] if stranger is None else directory_of(stranger)
-            whose = f"the {instances:,} instances of {self._source}"
-            _log.warning(f"{folder}: belongs to other data, not to {whose}; {_UNKNOWN}")
+            _log.warning(f"{folder}: belongs to other data, not to {shown(self._source)}; {_UNKNOWN}")
             return None
         return found[0]
 

@@ -113,7 +113,9 @@ def test_the_page_is_one_file_whose_data_are_what_was_given():
     data = Dataset(csr_array(np.eye(n, dtype=bool)), csr_array((n, 1), dtype=np.float32))
     names = [f"of {text}" for text in EVIL]
     label_names = LabelNames.of({label: [name] for label, name in enumerate(names)})
-    review = Review(data=data, source="x.svm", checksum="0" * 64, texts=texts, label_names=label_names)
+    review = Review(
+        data=data, source="x.svm", checksum="0" * 64, instances=[*texts], texts=texts, label_names=label_names
+    )
     html = make_page(review).decode()
     (blocks,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
     data = json.loads(blocks)

@@ -179,7 +179,8 @@ def command(
         data=data,
         source=source,
         checksum=of_features,
-        sample=drawn,
+        instances=wanted,
+        is_sample=drawn is not None,
         suggestions=suggested,
         ids=ids,
         texts=texts_of(text, text_fields, sidecars, ids, set(wanted), len(data)),
@@ -191,8 +192,8 @@ def command(
     )
     with open_output(output) as out:
         out.write(page(work))
-    instances, labels = len(work.instances), len(work.labels)
-    n_suggested = sum(map(len, map(work.suggested, work.instances)))
+    instances, labels = len(wanted), len(work.labels)
+    n_suggested = sum(map(len, map(work.suggested, wanted)))
     info(
         f"{counted(instances, 'instance')} to review, with {counted(n_suggested, 'suggested label')}; "
         f"{counted(labels, 'label')} to choose from",

@@ -112,7 +112,7 @@ def replay_directory(data: bytes, folder: Path) -> None:
         Sidecars(target).refuse("ids")
 
     def vectorizer() -> None:
-        kept = Sidecars(target).stored_vectorizer(2)
+        kept = Sidecars(target).stored_vectorizer()
         if kept is not None:
             vectors = Vectorizer.of(kept).transform(["digital radio radio", "", "waves"])
             assert np.isfinite(vectors.data).all()
