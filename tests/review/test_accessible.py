@@ -27,8 +27,7 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize(("state", "scheme"), [*((state, "light") for state in STATES), ("decided", "dark")])
 def test_the_review_page(page, state, scheme):
     media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
