@@ -246,9 +246,8 @@ def _weighted(truth: csr_array, c: ArrayLike, name: str = "c") -> csr_array:
     try:
         of_cells = np.broadcast_to(frequencies, truth.shape)
     except ValueError:
-        raise DataError(
-            f"{name} has shape {frequencies.shape}, which does not broadcast to that of y_true, {truth.shape}"
-        ) from None
+        sizes = f"{name} has shape {frequencies.shape}, and y_true {truth.shape}"
+        raise DataError(f"{sizes}: give one number, or one for each label, instance (in a column) or cell") from None
     values = 1 / of_cells[entry_rows(truth), truth.indices]
     return csr_array((values, truth.indices, truth.indptr), shape=truth.shape)
 

@@ -113,9 +113,8 @@ class Form:
         self.scores |= predicted.features.nnz > 0
         self._unscored |= bool(predicted.labels.nnz and not entries_in(predicted.labels, predicted.features).all())
         if self.scores and self._unscored:
-            raise InputError(
-                self.name, None, "has labels and index:value pairs, as data have; for predictions: cut -d' ' -f1"
-            )
+            problem = "has labels and index:value pairs, as data have: give the data first and the predictions second"
+            raise InputError(self.name, None, f"{problem}; to compare labels of data, keep these: cut -d' ' -f1")
 
 
 def lockstep(
@@ -142,7 +141,7 @@ def lockstep(
             for chunk, start, later in ((left, i, truth), (right, j, predictions))
         ]
         raise MpuError(
-            f"TRUTH has {totals[0]} instances and {called} has {totals[1]}; each has a line, perhaps an empty one"
+            f"TRUTH has {totals[0]} instances and {called} has {totals[1]}; each has a line, even an empty one"
         )
 
 

@@ -86,8 +86,7 @@ def test_one_class_each_of_two_is_true_or_unknown(model, halved):
 
 
 @pytest.mark.parametrize(
-    "model",
-    [MPUClassifier(levels=1, C=30.0), IncompleteLabelClassifier(RandomForestClassifier(10, random_state=0))],
+    "model", [MPUClassifier(), IncompleteLabelClassifier(RandomForestClassifier(10, random_state=0))]
 )
 def test_of_more_classes_each_instance_has_one(model):
     X, y = load_iris(return_X_y=True)

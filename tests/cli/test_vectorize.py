@@ -128,18 +128,11 @@ def test_any_tag_is_a_name(run, tmp_path, tag):
         ("text,tags\na,0 1\nb,1 1\n", "the only tags are 0 and 1"),
         ("text,tags\na,\nb,\n", "no record has tags, so there is nothing to learn: the field 'tags' is empty"),
         ("text,x,y\na,0,1\nb,1,1\n", "2 fields of 0 and 1, each read as a tag: x, y; --tags names others"),
-        ('text,tags\na,"[0, 1]"\nb,"[1, 1]"\n', "the only tags are 0 and 1"),
     ],
 )
 def test_what_the_tags_look_like_is_said(run, tmp_path, text, words):
     (tmp_path / "a.csv").write_text(text)
     assert words in run("vectorize", tmp_path / "a.csv", "--analyzer", "char", "-o", tmp_path / "a.svm").stderr
-
-
-@pytest.mark.parametrize("tags", ["('x', 'y')", "['x', 'y']", "|x|y|", "<x><y>", "(1900)"])
-def test_lists_of_tags_need_no_separator(run, tmp_path, tags):
-    (tmp_path / "a.csv").write_text(f'text,tags\na b,"{tags}"\nb a,"{tags}"\n')
-    assert "--separator" not in run("vectorize", tmp_path / "a.csv", "-o", tmp_path / "a.svm").stderr
 
 
 @pytest.mark.parametrize("indent", [None, 1])

@@ -67,12 +67,6 @@ def test_a_label_that_training_lost_counts_as_missed():
     assert row["macro_f1"] == pytest.approx(1 / 2)
 
 
-def test_nothing_left_to_learn_is_an_error_that_says_so():
-    data = Dataset(as_labels(np.eye(4)), as_features(np.eye(4)))
-    design = Design((BR,), (0.9,), (4,), folds=2, run_folds=2)
-    assert run_cell(design, data, 0)["error"] == "no label is left in the training part"
-
-
 def test_a_tuned_threshold_is_better_than_one_half_where_labels_are_missing():
     data = problem(600)
     design = Design((BR, f"{BR}:tuned=True"), (0.6,), (600,), folds=3, run_folds=1)

@@ -3,7 +3,6 @@
 import json
 import resource
 import tracemalloc
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -13,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.feature_extraction.text import CountVectorizer
 
 from mpu_cli.runtime.files import checksum
 from mpu_cli.text import analyzer, stored
@@ -88,24 +86,6 @@ def test_ngrams_of_a_long_text_are_taken_one_by_one(options, text):
     """All at once, those of a word of 3 MB took 1.7 GB."""
     Vectorizer(**options).fit([text[:1000]])  # what stays of the first
     assert peak(lambda: Vectorizer(**options).fit([text]).transform([text])) < 2 << 20
-
-
-@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=30)), st.sampled_from(["word", "char"]))
-def test_terms_are_those_of_scikit_learn(texts, kind):
-    lengths = (1, 3) if kind == "word" else (2, 4)
-    expected = CountVectorizer(analyzer="word" if kind == "word" else "char_wb", ngram_range=lengths).build_analyzer()
-    found = analyzer_of(TextOptions(analyzer=kind, ngrams=lengths, stem="none", lead=0))
-    for text in texts:
-        text = text.lower()
-        if text.isascii():  # others may have another form in Unicode's NFKC
-            assert Counter(found(text)) == Counter(expected(text))
-
-
-@given(st.lists(st.text("abc ", max_size=40)))
-def test_a_term_counts_once_in_each_text(texts):
-    counts = TermCounts(str.split)
-    counts.add(texts)
-    assert counts.of == Counter(term for text in texts for term in set(text.split()))
 
 
 def test_rare_terms_are_forgotten_where_there_are_too_many_or_long_ones(monkeypatch):

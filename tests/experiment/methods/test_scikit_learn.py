@@ -1,12 +1,9 @@
 """Classifiers of scikit-learn in `mpu experiment`: `MODULE:NAME:PARAMETER=VALUE`."""
 
-import csv
-
 import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
@@ -38,11 +35,6 @@ def test_a_forest_learns_all_labels_at_once():
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
-def test_another_learns_one_by_one():
-    expected = OneVsRestClassifier(LogisticRegression(C=10)).fit(FEATURES, S).predict_proba(FEATURES)
-    np.testing.assert_allclose(probabilities(f"{LINEAR}:C=10"), expected, rtol=1e-5)
-
-
 def test_decisions_are_made_probabilities():
     machine = OneVsRestClassifier(LinearSVC(random_state=3)).fit(FEATURES, S)
     expected = expit(machine.decision_function(FEATURES))
@@ -66,14 +58,3 @@ def test_what_is_no_classifier_is_told_before_any_data_are_read(run, tmp_path, l
     result = run("experiment", "nowhere.svm", "--out", tmp_path / "out", "--methods", f"br,{label}")
     assert result.exit_code == 2
     assert "Traceback" not in result.stderr
-
-
-def test_it_is_compared_in_the_same_folds(run, digits, tmp_path):
-    options = ("--folds", 3, "--run-folds", 1, "--missing-rates", "0.3", "--instances", 300, "-j", 1)
-    compared = f"br:epochs=3:cost=10,{FOREST}:n_estimators=30"
-    run.ok("experiment", digits[0], *options, "--methods", compared, "--out", tmp_path / "out")
-    with (tmp_path / "out" / "results.csv").open() as file:
-        rows = {row["method"]: row for row in csv.DictReader(file)}
-    assert sorted(rows) == sorted(compared.split(","))
-    assert float(rows[f"{FOREST}:n_estimators=30"]["micro_f1"]) > 0.3
-    assert not any(row["error"] for row in rows.values())
