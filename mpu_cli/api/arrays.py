@@ -101,7 +101,10 @@ class Annotations(LabelInformation):
                 complete=complete,
             )
         if chances is not None:
-            answers = _answers(_columns(chances, columns), verdicts)
+            rows, of_label = (index.astype(np.int64) for index in _columns(chances, columns).nonzero())
+            verdict = values_at(verdicts, rows, of_label)
+            decided = verdict != 0
+            answers = Answers(rows, of_label, verdict > 0)[decided] if decided.any() else None
         return cls(
             labels,
             columns,
@@ -456,14 +459,6 @@ def _sampled(sampled: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, csr_arra
     chances.eliminate_zeros()
     whole = np.diff(chances.indptr) == width
     return whole, csr_array(chances.multiply(~whole[:, None]))
-
-
-def _answers(chances: csr_array, verdicts: csr_array) -> Answers | None:
-    """Return the answers on cells that were drawn; None where there are none."""
-    rows, columns = (index.astype(np.int64) for index in chances.nonzero())
-    verdict = values_at(verdicts, rows, columns)
-    decided = verdict != 0
-    return Answers(rows, columns, verdict > 0)[decided] if decided.any() else None
 
 
 def _groups(names: Any, n: int, argument: str) -> InstanceGroups:

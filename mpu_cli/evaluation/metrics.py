@@ -185,22 +185,12 @@ def gains_up_to(length: int) -> tuple[np.ndarray, np.ndarray]:
     return retrieved, np.concatenate([[0.0], np.cumsum(1 / np.log2(retrieved[1:] + 1))])
 
 
-def tied_gain(hits: RankedHits, gain_up_to: np.ndarray, k: int) -> np.ndarray:
-    """Return the gain of each hit at cut-off k, averaged over the orders of its tied group.
-
-    `hits`: m true labels.
-    `gain_up_to`: element r is the sum of the gains at ranks 1 to r, for r from 0 to the length of the longest list.
-    `k`: ranks beyond k gain nothing.
-    Returns: ndarray, shape (m,), float64.
-    """
-    gain = gain_up_to[np.minimum(hits.last, k)] - gain_up_to[np.minimum(hits.first - 1, k)]
-    return gain / (hits.last - hits.first + 1)
-
-
 def gains_at(
     hits: RankedHits, truth: csr_array, ks: tuple[int, ...], weight: np.ndarray | float = 1
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the gains of n instances at each of K cut-offs, and the largest DCG that any ranking has there.
+
+    The gain of a hit is averaged over the orders of its tied group; ranks beyond the cut-off gain nothing.
 
     `weight`: what each hit counts, shape (m,).
     Returns: float64, shape (2, K, n): of precision, without division by k, and of DCG; and shape (K, n).
@@ -208,11 +198,12 @@ def gains_at(
     n, sizes = truth.shape[0], np.diff(truth.indptr)
     longest = int(max(hits.last.max(initial=0), sizes.max(initial=0)))
     every, reaches = gains_up_to(longest), [min(k, longest) for k in ks]
-    gains = [
-        [np.bincount(hits.rows, weight * tied_gain(hits, gain, reach), minlength=n) for reach in reaches]
-        for gain in every
-    ]
-    return np.array(gains, float), np.array([every[1][np.minimum(sizes, reach)] for reach in reaches])
+    gains = np.empty((2, len(ks), n))
+    for of_kind, up_to in zip(gains, every, strict=True):
+        for k, reach in enumerate(reaches):
+            tied = up_to[np.minimum(hits.last, reach)] - up_to[np.minimum(hits.first - 1, reach)]
+            of_kind[k] = np.bincount(hits.rows, weight * tied / (hits.last - hits.first + 1), minlength=n)
+    return gains, np.array([every[1][np.minimum(sizes, reach)] for reach in reaches])
 
 
 @dataclass

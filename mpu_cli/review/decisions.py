@@ -31,7 +31,7 @@ import hashlib
 import logging
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
@@ -374,11 +374,11 @@ def label_text(label: int, names: LabelNames | None = None) -> str:
     return str(label) if names is None else cell(names.written(label))
 
 
-def verdict_number(text: str) -> int:
-    """Return 1 for yes, 0 for no, and `UNDECIDED`."""
-    if text.lower() not in _VERDICTS:
-        raise ValueError(f"verdict {quoted(text)} is not one of yes, no and empty (not decided)")
-    return _VERDICTS[text.lower()]
+def _word(text: str, name: str, words: Mapping[str, int]) -> int:
+    """Return what a word of a column means."""
+    if text.lower() not in words:
+        raise ValueError(f"{name} {quoted(text)} is not one of {', '.join(filter(None, words))} and empty")
+    return words[text.lower()]
 
 
 def chance(text: str, source: str) -> float:
@@ -407,14 +407,6 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def is_sample_word(text: str) -> bool:
-    """Whether a source says that the instance was drawn at random."""
-    if text.lower() not in _SOURCES:
-        words = ", ".join(filter(None, _SOURCES))
-        raise ValueError(f"source {quoted(text)} is not one of {words} and empty (not known)")
-    return _SOURCES[text.lower()]
-
-
 def _instance(number: str, key: str, ids: RecordIds | None) -> int:
     """Return the instance of a number, or of the id of its record where there is no number."""
     if ids is None or not key:
@@ -436,8 +428,8 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
     instance, label, sources = cells.instance, cells.label, cells.column(SOURCE)
     is_sample = np.ones(len(cells.lines), bool)
     if SOURCE in cells.columns:
-        is_sample = _translate(cells, sources, is_sample_word, bool)
-    verdict = _translate(cells, cells.columns[VERDICT], verdict_number)
+        is_sample = _translate(cells, sources, lambda text: _word(text, SOURCE, _SOURCES), bool)
+    verdict = _translate(cells, cells.columns[VERDICT], lambda text: _word(text, VERDICT, _VERDICTS))
     if len(wrong := np.flatnonzero((label == NOTHING_ELSE) & (verdict == 1))):
         raise InputError(cells.source, cells.lines[wrong[0]], "label * stands for all others: its only verdict is no")
     words = np.array([word.lower() for word in sources], object)

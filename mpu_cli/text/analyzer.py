@@ -107,29 +107,16 @@ def analyzer_of(options: TextOptions) -> Analyzer:
     shortest, longest = options.ngrams or NGRAMS[options.analyzer]
     lengths = range(shortest, longest + 1)
     if options.analyzer == "char":
-
-        def of_characters(text: str) -> Iterator[str]:
-            return _ngrams_of_characters(_folded(text).split(), lengths)
-
-        return of_characters
-    stem_of = _stems_of(options)
+        return lambda text: _ngrams_of_characters(_folded(text).split(), lengths)
+    stems = {language: _stemmer(language) for language in options.languages}
+    first = next(iter(stems), "")
 
     def of_words(text: str) -> Iterator[str]:
-        words, stem = _WORD.findall(_folded(text)), stem_of(text)
-        words = words if stem is None else [stem(word) for word in words]
-        return _ngrams_of_words(words, lengths)
+        words = _WORD.findall(_folded(text))
+        stem = stems.get(first if len(stems) < 2 else language_of(text) or first)
+        return _ngrams_of_words(words if stem is None else [stem(word) for word in words], lengths)
 
     return of_words
-
-
-def _stems_of(options: TextOptions) -> Callable[[str], Callable[[str], str] | None]:
-    """Return what gives the stemmer of a text; None for a text in another language, whose words stay as they are."""
-    stems = {language: _stemmer(language) for language in options.languages}
-    if len(stems) < 2:
-        stem = next(iter(stems.values()), None)
-        return lambda text: stem
-    first = options.languages[0]
-    return lambda text: stems.get(language_of(text) or first)
 
 
 def lead_of(text: str, lead: str | int) -> str:

@@ -192,8 +192,9 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> tuple[Lab
         raise InputError(source, None, f"has no concept; expected: {expected}")
     current = [concept for concept in concepts if not concept.deprecated]
     deprecated = [concept for concept in concepts if concept.deprecated]
-    languages = sorted({name for concept in concepts for name in concept.names if name})
-    wanted = [_usual_language(concepts)] if language is None else language.split(",")
+    counts = Counter(name for concept in concepts for name in concept.names if name)
+    usual = min(counts, key=lambda name: (-counts[name], name), default="")  # that of most preferred names
+    languages, wanted = sorted(counts), [usual] if language is None else language.split(",")
     if language is not None and (unknown := [code for code in wanted if code not in languages]):
         there = ", ".join(languages) or "none"
         raise InputError(source, None, f"no concept has a name in the language {unknown[0]!r}; languages: {there}")
@@ -216,12 +217,6 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> tuple[Lab
             "them, and never suggested"
         )
     return labels, cautions
-
-
-def _usual_language(concepts: Iterable[Concept]) -> str:
-    """Return the language of most preferred names; the first by the alphabet of several."""
-    counts = Counter(language for concept in concepts for language in concept.names if language)
-    return min(counts, key=lambda language: (-counts[language], language), default="")
 
 
 _LABEL = "label_"

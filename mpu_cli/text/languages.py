@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
 from itertools import chain, repeat
 
 from mpu_cli.errors import counted
@@ -29,6 +28,11 @@ _WORDS_OF = {
 _FUNCTION_WORDS = {names.split()[0]: words for names, words in _WORDS_OF.items()}
 _OF_CODE = {code: names.split()[0] for names in _WORDS_OF for code in names.split()}
 LANGUAGES = tuple(_FUNCTION_WORDS)
+_LANGUAGES_OF = {
+    word: [language for language, of_it in _FUNCTION_WORDS.items() if word in of_it.split()]
+    for words in _FUNCTION_WORDS.values()
+    for word in words.split()
+}
 _WORDS = re.compile(r"[^\W\d_]+")
 _LEAST_SHARE = 0.05  # of all words
 _LEAST_LEAD = 1.2  # over the language that comes second
@@ -123,23 +127,13 @@ def strangers(counts: Counter[str], languages: Sequence[str], texts: int) -> str
     )
 
 
-@cache
-def _languages_of_word() -> dict[str, list[str]]:
-    of_word: dict[str, list[str]] = {}
-    for language, words in _FUNCTION_WORDS.items():
-        for word in words.split():
-            of_word.setdefault(word, []).append(language)
-    return of_word
-
-
 def _guess(texts: Iterable[str], fewest: int) -> str | None:
-    of_word = _languages_of_word()
     counts = dict.fromkeys(LANGUAGES, 0)
     total = 0
     for text in texts:
         words = _WORDS.findall(text.lower())
         total += len(words)
-        for language in chain.from_iterable(map(of_word.get, words, repeat(()))):
+        for language in chain.from_iterable(map(_LANGUAGES_OF.get, words, repeat(()))):
             counts[language] += 1
     first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
     if counts[first] < max(fewest, _LEAST_SHARE * total) or counts[first] < _LEAST_LEAD * counts[second]:

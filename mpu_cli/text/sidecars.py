@@ -14,6 +14,7 @@ They are used only where the data are those that the directory was made with, by
 """
 
 import logging
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -215,7 +216,9 @@ class Sidecars:
         if isinstance(self._source, Files) or not self._expected or self.stranger() is not None:
             return None
         kept = stored.records_of(stored.read_manifest(folder_of(self._source)))
-        return None if kept is None else kept.seen_from(Path(self._source))
+        if kept is None:
+            return None
+        return replace(kept, file=os.path.normpath(Path(self._source).parent / kept.file))
 
     def stored_vectorizer(self) -> stored.Stored | None:
         """Return the vectoriser that made the data, which have been read; None if there is none.

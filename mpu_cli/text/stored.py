@@ -66,10 +66,6 @@ class Records:
             return None
         return cls(os.path.relpath(file, Path(data).parent), form, skip_bad, sha256, fields)
 
-    def seen_from(self, data: Path) -> "Records":
-        """Return the same with the path of the file, for the data file as it is called."""
-        return replace(self, file=os.path.normpath(data.parent / self.file))
-
 
 @dataclass(frozen=True)
 class Stored:

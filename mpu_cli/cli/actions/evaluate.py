@@ -352,16 +352,11 @@ def build_report(
     report = {"instances": counts.instances, "labels": len(counts.labels)} | present(threshold=comparison.threshold)
     if c is None:
         return report | {name: results[name] for name in names}
-    report["c"] = float(c if np.ndim(c) == 0 else _overall(counts, np.asarray(c)))
+    true = (counts.support / c).sum()  # of all labels, c is the share of the true ones that is annotated
+    report["c"] = float(np.mean(c) if np.ndim(c) == 0 or not true else counts.support.sum() / true)
     every = corrected_metrics(counts, c) | ({} if comparison.corrected is None else comparison.corrected.results())
     estimates = {name: every[name] for name in [*names, "clipped", "clipped_labels"] if name in every}
     return report | {name: results[name] for name in names} | {"corrected": estimates}
-
-
-def _overall(counts: LabelSetMetrics, c: np.ndarray) -> float:
-    """Return the share of all true labels that is annotated, from the share of each label."""
-    true = (counts.support / c).sum()
-    return c[0] if (c == c[:1]).all() or not true else counts.support.sum() / true
 
 
 def per_label_report(

@@ -78,7 +78,10 @@ def _class(name: str = "", attribute: str = "", *more: str) -> Any:
         if name in names():
             module = import_module(f"{__name__}.{name.replace('-', '_')}")
         elif name.endswith(".py"):
-            module = _of_file(Path(name))
+            spec = spec_from_file_location(Path(name).stem, name)
+            assert spec is not None and spec.loader is not None  # of a name that ends in .py
+            module = module_from_spec(spec)
+            spec.loader.exec_module(module)
         elif attribute:
             if str(Path.cwd()) not in sys.path:
                 sys.path.append(str(Path.cwd()))
@@ -92,14 +95,6 @@ def _class(name: str = "", attribute: str = "", *more: str) -> Any:
             f"{':'.join(filter(None, (name, attribute, *more)))!r} is not a method{why}: "
             f"give {', '.join(names())}, a file.py with a class Method, or module:Class"
         ) from None
-
-
-def _of_file(path: Path) -> Any:
-    spec = spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None  # of a name that ends in .py
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _value(text: str) -> Any:
