@@ -182,7 +182,12 @@ def ranking_metrics(
     (0.5, 0.75, 0.667)
     """
     truth, unknown = arrays.truth(y_true, "y_true", ignored)
-    listed = _score_lists(in_order_of(columns_of(y_true), scores, "scores"))
+    listed = arrays.checked(in_order_of(columns_of(y_true), scores, "scores"), "scores", dtype=np.float32)
+    if issparse(listed):
+        listed = as_csr(listed)
+    else:
+        n, q = listed.shape
+        listed = csr_array((listed.ravel(), np.tile(np.arange(q), n), np.arange(n + 1) * q), shape=(n, q))
     if truth.shape != listed.shape:
         raise DataError(f"y_true has shape {truth.shape}, and scores have {listed.shape}")
     listed = arrays.without(listed, unknown)
@@ -250,11 +255,3 @@ def _weighted(truth: csr_array, c: ArrayLike, name: str = "c") -> csr_array:
         raise DataError(f"{sizes}: give one number, or one for each label, instance (in a column) or cell") from None
     values = 1 / of_cells[entry_rows(truth), truth.indices]
     return csr_array((values, truth.indices, truth.indptr), shape=truth.shape)
-
-
-def _score_lists(scores: Any) -> csr_array:
-    matrix = arrays.checked(scores, "scores", dtype=np.float32)
-    if issparse(matrix):
-        return as_csr(matrix)
-    n, q = matrix.shape
-    return csr_array((matrix.ravel(), np.tile(np.arange(q), n), np.arange(n + 1) * q), shape=(n, q))
