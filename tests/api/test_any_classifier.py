@@ -60,7 +60,7 @@ def test_any_classifier_learns_what_is_true(halved, estimator):
     on_complete = OneVsRestClassifier(clone(estimator)).fit(X, Y).predict(new)
     assert reached > f1_score(unseen, on_complete, average="micro") - 0.05
     assert model.expected_f1_ == pytest.approx(reached, abs=0.06)
-    assert model.predict_proba(new)[:, :3].mean() == pytest.approx(unseen.mean(), abs=0.03)
+    assert model.predict_proba(new)[:, :3].mean() == pytest.approx(unseen.mean(), abs=0.04)
     assert not model.predict_proba(new)[:, 3].any()
     missing = model.missing_labels(top=200)
     assert Y[missing.rows, missing.columns].mean() > 0.9
