@@ -239,7 +239,8 @@ def keep_settings(path: Path, settings: dict[str, Any]) -> None:
     ]
     if differing:
         raise MpuError(
-            f"{path.parent} holds an experiment with other settings ({'; '.join(differing)}): give another --out"
+            f"{path.parent} holds an experiment with other settings ({'; '.join(differing)}): give the same ones, or "
+            "another --out"
         )
 
 

@@ -86,7 +86,7 @@ def refuse_other_vectorizer(source: Source, packed_vectorizer: bytes | None) -> 
             raise InputError(
                 file,
                 None,
-                "was made by another vectoriser than the model's data; make it again with mpu vectorize --like",
+                "was made by another vectoriser than the model's data; make it again with mpu vectorize --like these",
             )
 
 
