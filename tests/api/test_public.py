@@ -161,6 +161,10 @@ def test_a_label_without_annotations_has_no_threshold():
     assert 0.1 < chosen.thresholds[0] <= 0.9
 
 
+def test_no_more_than_1_is_expected_where_c_is_too_small():
+    assert choose_thresholds([[0.9], [0.8], [0.1], [0.1]], [[1], [1], [0], [0]], c=0.5).expected_f1 == 1
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
