@@ -46,6 +46,11 @@ def test_a_kernel_has_no_weights_that_say_why(run, trained, tmp_path):
     assert "has no weights for these" in result.stderr
 
 
+def test_a_scaling_that_was_asked_for_is_not_explained_by_the_data(run, tiny):
+    said = run.ok("train", tiny, "--features", "largest", "--c", 1, "--levels", 1).stdout
+    assert "each divided by its largest value\n" in said
+
+
 @pytest.mark.slow  # five choices of features
 def test_every_command_says_the_same_of_dense_data(run, tmp_path):
     """`train`, `estimate-c` and `report` choose the same features, and so have the same c, where a kernel is better."""

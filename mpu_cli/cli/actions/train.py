@@ -175,7 +175,7 @@ def _print_report(report: dict[str, Any]) -> None:
         lines["levels"] = f"{report['levels']}{of_two}"
     if "scaling" in report:
         by = "deviation" if report["scaling"] == STANDARDISED else "largest value"
-        lines["features"] = f"each divided by its {by}, as some were far larger than others"
+        lines["features"] = f"each divided by its {by}"
     if "rbf_gamma" in report:
         landmarks = counted(report["rbf_landmarks"], "landmark")
         lines["features"] = f"of an RBF kernel by {landmarks}, gamma {report['rbf_gamma']:.3g}"
