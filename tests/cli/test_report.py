@@ -139,6 +139,15 @@ def test_names_are_text_and_nothing_is_fetched(reported):
     assert "http" not in reported.html.replace("http-equiv", "")
 
 
+def test_records_of_a_second_file_are_not_counted(run, made, tmp_path):
+    data, more = made(report_on_records) / "books.svm", tmp_path / "more.svm"
+    more.write_bytes(b"".join(data.read_bytes().splitlines(keepends=True)[1:40]))
+    files = "-o", tmp_path / "r.html", "--csv", tmp_path / "r.csv"
+    run.ok("report", data, "--fully-labelled", more, *files)
+    assert "240 records with 210 labels" in (tmp_path / "r.html").read_text()
+    assert "\nall,,,210," in (tmp_path / "r.csv").read_text()
+
+
 def test_the_data_are_read_once(run, made, tmp_path):
     data = (made(report_on_records) / "books.svm").read_bytes()
     result = run.ok("report", "-", "-o", tmp_path / "r.html", "--json", stdin=data)

@@ -141,7 +141,7 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
             found["per_group"] = estimates.groups.rows(data.groups, data.labels, data.verified)
     else:
         found["c_if_one_label_each"] = basis.c
-    found |= {"labels": len(data.ids), "instances": len(data)}
+    found |= {"labels": len(data.ids), "instances": data.instances_of_file}
     found |= {"predictable": pooled is not None and pooled.predictable} | present(assumption=estimates.assumption)
     if reviewed is not None:
         used = np.union1d(np.flatnonzero(reviewed.true), () if data.answers is None else data.answers.columns)
