@@ -189,7 +189,7 @@ def missing_labels(
     reviewed: ReviewedFrequency | None = None,
     range_of_c: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[Count, Count]:
-    """Estimate how many true labels are not annotated, including those found since, as `mpu estimate-c` does.
+    """Estimate how many true labels are not annotated, including those found since, but for completed instances.
 
     If a labels are annotated, a share c of the true ones, the number of others is negative binomial, with mean
     a (1-c) / c and variance a (1-c) / c^2. The interval of the total comes from that of c or, if c is given, from
