@@ -53,15 +53,8 @@ def test_a_record_without_the_tags_has_none():
 
 
 @pytest.mark.parametrize(
-    "text", ["['a', 'b c']", '["a","b c"]', "['a' 'b c']", "('a', 'b c')", '{a,"b c"}', "<a><b c>", "|a|b c|", "a; b c"]
-)
-def test_tags_are_a_list_in_one_text(text):
-    expected = ("a", "b c") if text[0] != "<" else ("<a><b c>",)
-    assert records({"text": "", "tags": text})[0].tags == expected
-
-
-@pytest.mark.parametrize(
-    "text", ["[Anonymous]", "(1900)", "<http://e.org/1>", "a {b}", "[a, b]", "<a", "|a", "||", "('a' 'b)"[1:]]
+    "text",
+    ["[Anonymous]", "(1900)", "<a><b c>", "<http://e.org/1>", "a {b}", "[a, b]", "<a", "|a", "||", "('a' 'b)"[1:]],
 )
 def test_a_tag_in_brackets_is_a_tag(text):
     assert records({"text": "", "tags": text})[0].tags == (text,)
