@@ -208,6 +208,9 @@ def estimate_c() -> None:
     """
 
 
+_NAMES = Parsed("names", lambda text: tuple(text.split(",")))
+
+
 def _least(text: str) -> tuple[str, float]:
     """Read ``micro_f1=0.6``; ValueError where it is not such a text."""
     name, _, number = text.partition("=")
@@ -219,7 +222,7 @@ def _least(text: str) -> tuple[str, float]:
 @command(
     click.Argument(["truth"], type=FILE),
     click.Argument(["predictions"], nargs=-1, required=True, type=FILE),
-    option("--metrics NAMES", str, "Report only these metrics, separated by commas."),
+    option("--metrics NAMES", _NAMES, "Report only these metrics, separated by commas.", name="names"),
     option("--per-label", bool, "Also report precision, recall and F1 per label."),
     names_options,
     numbers_option,

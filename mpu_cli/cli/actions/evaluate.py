@@ -41,11 +41,10 @@ from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
 from mpu_cli.evaluation.prediction_files import iter_predictions
 from mpu_cli.evaluation.propensities import Propensities
 from mpu_cli.inputs.side_tables import frequencies_of_file
-from mpu_cli.names import BESIDE, LabelNames, Naming
+from mpu_cli.names import LabelNames, Naming
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
 from mpu_cli.runtime.report import present
 from mpu_cli.runtime.run import Bytes, Run
 from mpu_cli.svmlight.dataset import Dataset
@@ -121,26 +120,26 @@ def predicted_pairs(
 
 @dataclass(frozen=True, kw_only=True)
 class Metrics:
-    """Which metrics are reported, and how they are computed."""
+    """Which metrics are reported, and how they are computed: options of the command."""
 
-    names: Sequence[str] | None = None  # None: all that the predictions allow
+    names: Sequence[str] | None  # None: all that the predictions allow
     # The true labels are incomplete with this label frequency, in (0, 1], or those in this file, which may name
     # labels (`naming`): estimate metrics on complete labels
-    c: float | Path | None = None
-    naming: Naming = BESIDE
-    ks: tuple[int, ...] = (1, 3, 5)  # cut-offs of the metrics at k
-    threshold: float | None = None  # as for `evaluation.compare.Comparison`
+    c: float | Path | None
+    naming: Naming
+    ks: tuple[int, ...]  # cut-offs of the metrics at k
+    threshold: float | None  # as for `evaluation.compare.Comparison`
     # Of one file of predictions alone:
-    training: str | None = None  # propensities of labels come from this file, by a model with these constants,
-    propensity_a: float = PROPENSITY_A
-    propensity_b: float = PROPENSITY_B
-    propensity_file: str | None = None  # or are the label frequencies in this one
-    per_label: bool = False
-    by_number: bool = False
-    calibration: bool = False
-    reviewed: Sequence[str] = ()
+    training: str | None  # propensities of labels come from this file, by a model with these constants,
+    propensity_a: float
+    propensity_b: float
+    frequencies: str | None  # or are the label frequencies in this one
+    per_label: bool
+    by_number: bool
+    calibration: bool
+    reviewed: Sequence[str]
 
-    def frequencies(self, truth: str) -> Propensities | None:
+    def rates_of(self, truth: str) -> Propensities | None:
         """Return the label frequencies of the truth; None where it is complete. InputError for a malformed file."""
         if not isinstance(self.c, Path):
             return None if self.c is None else Propensities.of_all(self.c)
@@ -163,7 +162,7 @@ def evaluate_several(
     `count`: called with how many more instances have been compared, for each of the predictions.
     """
     refuse_unreadable(name for name in predictions if not Path(name).is_dir())
-    c = metrics.frequencies(truth)
+    c = metrics.rates_of(truth)
     every = [_counted(name, truth, metrics, c, count, reading, run) for name in predictions]
     values, differences = compare(every, c is not None, run.seed)
     common = [name for name in values[0] if all(name in one for one in values)]
@@ -264,9 +263,9 @@ def evaluate(
     if metrics.training is not None:
         annotated = (chunk.labels for chunk in iter_chunks(metrics.training, reading, run=run))
         propensities = Propensities.of_annotations(annotated, metrics.propensity_a, metrics.propensity_b)
-    elif metrics.propensity_file is not None:
-        propensities = _propensities(metrics.propensity_file)
-    frequencies = metrics.frequencies(truth)
+    elif metrics.frequencies is not None:
+        propensities = _propensities(metrics.frequencies)
+    frequencies = metrics.rates_of(truth)
     model, form = _candidate(predictions)
     comparison = Comparison(form, metrics.threshold, metrics.ks, propensities, metrics.calibration, frequencies)
     more: dict[str, Any] = {}
@@ -385,22 +384,19 @@ _FOR_ONE = ["fail_below", "per_label", "training", "frequencies", "calibration",
 def command(
     truth: str,
     predictions: tuple[str, ...],
-    metrics: str | None,
-    frequencies: str | None,
     reading: Reading,
     run: Run,
     as_json: bool,
     fail_below: tuple[tuple[str, float], ...],
-    **of_metrics: Any,
+    **chosen: Any,
 ) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
-    names = None if metrics is None else metrics.split(",")
-    wanted = Metrics(names=names, propensity_file=frequencies, **of_metrics)
-    c, labels = wanted.c, wanted.naming.file
+    wanted = Metrics(**chosen)
+    names, c, labels = wanted.names, wanted.c, wanted.naming.file
     inputs: dict[str, str | Path | None] = {"TRUTH": truth}
     inputs |= {f"PREDICTIONS {number}".removesuffix(" 1"): name for number, name in enumerate(predictions, 1)}
     inputs |= {"--labels": labels, "--c": c if isinstance(c, Path) else None}
-    inputs |= {"--training": wanted.training, "--frequencies": frequencies}
+    inputs |= {"--training": wanted.training, "--frequencies": wanted.frequencies}
     inputs |= {f"--reviewed {path}": path for path in wanted.reviewed}
     refuse_overlaps(inputs, {})
     several = len(predictions) > 1
@@ -410,7 +406,7 @@ def command(
             raise click.UsageError("TRUTH is read again for each of several PREDICTIONS: it must be a file.")
     if wanted.reviewed and c is not None:
         raise click.UsageError("--reviewed and --c exclude each other: reviewed label sets are complete.")
-    if wanted.training and frequencies:
+    if wanted.training and wanted.frequencies:
         raise click.UsageError("--training and --frequencies exclude each other: both give propensities.")
     if not wanted.training:
         refuse_set(("propensity_a", "propensity_b"), "{} needs --training.")
