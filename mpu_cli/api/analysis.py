@@ -353,8 +353,9 @@ def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verifi
     """
     if not isinstance(estimator, MPUClassifier | None):
         raise DataError(
-            f"out_of_fold takes an MPUClassifier, not {type(estimator).__name__}: give the scores of "
-            "cross_val_predict to estimate_c, calibrate, missing_labels and choose_thresholds"
+            f"out_of_fold takes an MPUClassifier, not {type(estimator).__name__}: take the scores of "
+            "sklearn.model_selection.cross_val_predict(..., method='predict_proba'), and give them to estimate_c, "
+            "calibrate, missing_labels and choose_thresholds"
         )
     annotations = _annotations(y, verified, _DRAWN)
     matrix = arrays.features(X, annotations.labels)

@@ -162,7 +162,8 @@ class Named:
             return cls(matrix, class_names(names, matrix.shape[1]), unknown, own)
         if classes is not None:
             raise DataError(
-                "Unknown label type: with classes, y is an indicator matrix, or a list of names for each instance"
+                "Unknown label type: y has one dimension, and classes are names of columns: give an indicator matrix, "
+                "or a list of names for each instance"
             )
         values = column_or_1d(values, warn=True)
         check_classification_targets(values)
@@ -172,7 +173,9 @@ class Named:
         if len(classes) > 2 and pos_label is not None:
             raise DataError(f"pos_label is {pos_label!r}, and y has {len(classes)} classes: leave it out")
         if pos_label is not None and pos_label not in classes.tolist():
-            raise DataError(f"pos_label is {pos_label!r}, and not one of {', '.join(map(repr, classes.tolist()))}")
+            raise DataError(
+                f"pos_label is {pos_label!r}, and the classes of y are {', '.join(map(repr, classes.tolist()))}"
+            )
         if pos_label is None and len(classes) == 2 and _NOT_ANNOTATED.fullmatch(str(classes[1]).lower()):
             first, second = classes.tolist()
             raise DataError(f"y has the classes {first!r} and {second!r}: say by pos_label which is annotated")
@@ -217,7 +220,7 @@ def in_order_of(names: Any, values: Any, name: str, whose: str = "y") -> Any:
         return values
     if different := [*(Counter(wanted) - Counter(own)), *(Counter(own) - Counter(wanted))]:
         raise DataError(
-            f"{name} and {whose} differ in their columns: {different[0]!r} is not in both; or give an array"
+            f"{name} and {whose} differ in their columns: {different[0]!r} is not in both; give the same, or an array"
         )
     return values[wanted]
 
@@ -294,7 +297,9 @@ def label_features(V: Any, q: int, width: int) -> csr_array:
     """Check features of labels: float32, q x D, without stored zeros; DataError where the shape is another."""
     given = checked(V, "label_features", dtype=np.float32, ensure_2d=False)
     if given.shape != (q, width):
-        raise DataError(f"label_features has shape {given.shape}: {q} labels with {width} features are expected")
+        raise DataError(
+            f"label_features has shape {given.shape}: give a row for each of the {q} labels, with {width} features"
+        )
     matrix = as_csr(given).copy()
     matrix.eliminate_zeros()
     return matrix
@@ -400,8 +405,8 @@ def label_names(names: np.ndarray, numbers: np.ndarray) -> LabelNames:
     for name in names.tolist():
         if not isinstance(name, str) or not name or name != name.strip() or "\t" in name or "\n" in name:
             raise DataError(
-                f"classes: a model on disk cannot keep the name {name!r}: give whole numbers from 0, or texts of a "
-                "line without tabs; or pickle the estimator"
+                f"classes: a model on disk cannot keep the name {name!r}: give whole numbers from 0, or texts without "
+                "tabs, line ends, and blanks at an end; or pickle the estimator"
             )
     return LabelNames.of({number: [name] for number, name in zip(numbers.tolist(), names.tolist(), strict=True)})
 
@@ -411,7 +416,8 @@ def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tupl
     if matrix.ndim != 2:
         raise DataError(
             f"Unknown label type: {name} has shape {matrix.shape}. Only binary classification is supported, in a "
-            "column for each class: give an indicator matrix, or a list of names for each instance"
+            "column for each class: give an indicator matrix, as sklearn.preprocessing.MultiLabelBinarizer makes of "
+            "label sets, or a list of names for each instance"
         )
     if shape is not None and matrix.shape != shape:
         raise DataError(f"{name} has shape {matrix.shape}, and y has {shape}: give one value for each cell of y")
@@ -464,7 +470,9 @@ def _sampled(sampled: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, csr_arra
 def _groups(names: Any, n: int, argument: str) -> InstanceGroups:
     """Return the groups of instances, by their names."""
     if np.shape(names) != (n,):
-        raise DataError(f"{argument} has shape {np.shape(names)}: give a name for each of the {n} instances")
+        raise DataError(
+            f"{argument} has shape {np.shape(names)}: give the name of a group for each of the {n} instances"
+        )
     different, numbers = np.unique(np.asarray(names).astype(str), return_inverse=True)
     return InstanceGroups(numbers, tuple(different.tolist()))
 

@@ -141,7 +141,8 @@ def lockstep(
             for chunk, start, later in ((left, i, truth), (right, j, predictions))
         ]
         raise MpuError(
-            f"TRUTH has {totals[0]} instances and {called} has {totals[1]}; each has a line, even an empty one"
+            f"TRUTH has {totals[0]} instances and {called} has {totals[1]}; they must match line by line "
+            "(an instance without predicted labels is an empty line)"
         )
 
 

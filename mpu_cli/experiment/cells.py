@@ -184,7 +184,7 @@ def finished(path: Path, cells: Collection[Cell]) -> list[Row]:
             left.remove(cell_of(row))
     except (ValueError, KeyError, csv.Error) as error:
         raise InputError(
-            path, max(reader.line_num, 1), "not a line of this experiment; remove it to run its cell again"
+            path, max(reader.line_num, 1), "not a line that this experiment wrote; remove it, and its cell is run again"
         ) from error
     return rows
 
@@ -239,8 +239,8 @@ def keep_settings(path: Path, settings: dict[str, Any]) -> None:
     ]
     if differing:
         raise MpuError(
-            f"{path.parent} holds an experiment with other settings ({'; '.join(differing)}): give the same ones, or "
-            "another --out"
+            f"{path.parent} holds an experiment with other settings ({'; '.join(differing)}): "
+            "give the same ones to continue it, or another --out"
         )
 
 

@@ -70,7 +70,10 @@ def parse_names(lines: Iterable[str], source: str, first: int = 1, is_ours: bool
             raise InputError(source, None, f"has more than {_MOST_NAMES:,} lines; is this a file of names?")
         if place <= _LOOKED_AT and not is_ours and _RDF.match(line):
             raise InputError(
-                source, place, "this is RDF: call the file .ttl, .rdf, .nt or .jsonld for `mpu vectorize --labels`"
+                source,
+                place,
+                "this is RDF, not a name; `mpu vectorize --labels` reads it from a file called .ttl, .rdf, .nt or "
+                ".jsonld",
             )
         if is_numbered is None and line.strip():
             is_numbered = not is_ours and bool(_NUMBERED.match(line))
@@ -203,7 +206,8 @@ class LabelNames:
             named = self._main.get(text) or self._main.get(str(number))
             if named and number not in self.by_number:
                 raise ValueError(
-                    f"{quoted(text)} is the name of label {_listed(named)}, and no label number; write {named[0]}"
+                    f"label {quoted(text)} is the name of label {_listed(named)}, and no label has this number; write "
+                    f"{named[0]}"
                 )
             return number
         for form in meanings(text):

@@ -71,7 +71,9 @@ def _recoded(stream: Readable, source: str, encoding: str) -> Iterator[bytes]:
         try:
             text = decoder.decode(data, final=not data)
         except UnicodeDecodeError as error:
-            raise InputError(source, line, f"here or below, this is not {encoding}: {error.reason}") from None
+            raise InputError(
+                source, line, f"at or after this line, this is not {encoding} text: {error.reason}"
+            ) from None
         line += text.count("\n")
         yield text.encode()
 

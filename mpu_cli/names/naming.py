@@ -157,8 +157,8 @@ class Naming:
             raise InputError(
                 file,
                 None,
-                f"has no name for label {largest} of {shown(source)}: {line}; give the right --labels, or put a "
-                "number and a tab before each name",
+                f"has no name for label {largest} of {shown(source)}: {line}, of {len(by_number):,} lines; give the "
+                "right file by --labels, or put a number and a tab before each name",
             )
         if is_numbered and named < len(labels):
             ends = [min(by_number) - labels.min(), max(by_number) - largest]

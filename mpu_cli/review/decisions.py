@@ -363,7 +363,10 @@ def label_number(text: str, names: LabelNames | None = None) -> int:
     if text == STAR:
         return NOTHING_ELSE
     if names is None and not is_number(text):
-        raise ValueError(f"label {quoted(text)} is neither a number nor * for all others; names need --labels")
+        raise ValueError(
+            f"label {quoted(text)} is not a label; labels are numbers as in the data, or * for all others; names need "
+            "--labels"
+        )
     return label_of(text, names)
 
 
@@ -387,8 +390,8 @@ def chance(text: str, source: str) -> float:
         return math.nan
     if not 0 < (number := _number(text)) <= 1:
         raise ValueError(
-            f"drawn {quoted(text)} is not the chance of this question, above 0 up to 1; if it is lost, write "
-            "suggestion as the source"
+            f"drawn {quoted(text)} is not the probability with which this question was drawn, a number above 0 up to "
+            "1, as mpu suggest --questions writes it; where it is lost, let the source be suggestion"
         )
     return number
 
@@ -418,7 +421,8 @@ def _instance(number: str, key: str, ids: RecordIds | None) -> int:
     instance = instance_number(number)
     if instance < len(ids.texts) and not ids.is_of(key, instance):
         raise ValueError(
-            f"instance {number} has the id {quoted(ids.texts[instance])}, not {quoted(key)}; correct or remove one"
+            f"instance {number} has the id {quoted(ids.texts[instance])}, and not {quoted(key)}; correct one of them, "
+            "or remove the column that is wrong"
         )
     return instance
 
@@ -431,7 +435,9 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
         is_sample = _translate(cells, sources, lambda text: _word(text, SOURCE, _SOURCES), bool)
     verdict = _translate(cells, cells.columns[VERDICT], lambda text: _word(text, VERDICT, _VERDICTS))
     if len(wrong := np.flatnonzero((label == NOTHING_ELSE) & (verdict == 1))):
-        raise InputError(cells.source, cells.lines[wrong[0]], "label * stands for all others: its only verdict is no")
+        raise InputError(
+            cells.source, cells.lines[wrong[0]], "label * stands for all other labels, so its only verdict is no"
+        )
     words = np.array([word.lower() for word in sources], object)
     origin = np.where(words == ADDED, HowDecided.ADDED, HowDecided.UNKNOWN).astype(np.int8)
     claims = _translate(cells, cells.column(PROBABILITY), probability, float)
@@ -670,8 +676,9 @@ def refuse_other_data(file: str, theirs: str | None, own: str, source: Source) -
         raise InputError(
             file,
             None,
-            f"it was made for other data than {shown(source)} (its checksum differs): give its own data, or, if you "
-            "know that the numbers are right, remove the line '# checksum ...'",
+            f"it was made for other data than {shown(source)}, or for the same before instances or features changed "
+            "(its checksum differs), so its numbers may mean other instances; give its own data, or remove the line "
+            "'# checksum ...' if you know that the numbers are right",
         )
 
 

@@ -101,7 +101,8 @@ def choose(n: int, sample: list[int] | None, suggestions: SuggestedByInstance | 
     order = sample if sample is not None else list(suggestions) if suggestions is not None else list(range(n))
     if len(order) > _MOST_ON_A_PAGE:
         raise MpuError(
-            f"{len(order):,} instances are too many for a page ({_MOST_ON_A_PAGE:,}): draw a sample, or suggest fewer"
+            f"{len(order):,} instances are too many to review at once (at most {_MOST_ON_A_PAGE:,}): draw a sample, or "
+            "give fewer suggestions"
         )
     return order
 

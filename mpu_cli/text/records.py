@@ -149,7 +149,9 @@ def _table(lines: Iterator[str | None], source: str, form: str, needed: Iterable
                 too_long = f"a value is longer than {MAX_LINE_BYTES:,} characters; is a quotation mark not closed?"
                 raise InputError(source, first, too_long) from None
             if "end of data" in str(error):
-                raise InputError(source, first, "a quotation mark opens here, or below, and is not closed") from None
+                raise InputError(
+                    source, first, "a quotation mark opens here, or after this line, and is not closed"
+                ) from None
             as_quotes = "a quotation mark within quotation marks is written twice"
             wrong = f"this is not a row of a table ({error}); {as_quotes}"
             problem = problem or (OLD_LINE_ENDS if "new-line" in str(error) else wrong)
@@ -372,7 +374,8 @@ class RecordReader:
             return [] if value is None else str(value).split(self.fields.separator)
         if not isinstance(values, list):
             raise ValueError(
-                f"the field {name!r} is {_kind(values)}; tags are a list, or a text with {self.fields.separator!r}"
+                f"the field {name!r} is {_kind(values)}; it should be a list of tags, or a text with "
+                f"{self.fields.separator!r} between tags"
             )
         return [_whole_or_text(name, subject(one), "a list that has ") for one in values]
 

@@ -184,7 +184,9 @@ class Rewriter:
         tags, separator = list(tags), self._fields.separator
         for tag in tags:
             if separator in tag:
-                raise ValueError(f"the tag {tag!r} contains the separator {separator!r}: it would be read as two")
+                raise ValueError(
+                    f"the tag {tag!r} has {separator!r} in it, which separates tags here: it would be read as two"
+                )
         return f"{separator}{blank}".join(tags)
 
 

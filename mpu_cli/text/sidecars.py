@@ -86,7 +86,8 @@ def refuse_other_vectorizer(source: Source, packed_vectorizer: bytes | None) -> 
             raise InputError(
                 file,
                 None,
-                "was made by another vectoriser than the model's data; make it again with mpu vectorize --like these",
+                "was made by another vectoriser than the data of the model, so its features have other numbers; make "
+                "it again with mpu vectorize --like and the data of the model, or predict the texts themselves",
             )
 
 
@@ -126,7 +127,11 @@ def read_vectorization(like: str | Path) -> Vectorization:
     labels = read_labels(path / LABELS) if kept.content is None or kept.content.labels else Labels()
     if kept.content is None or len(labels) != kept.content.labels:
         wanted = "none" if kept.content is None else f"{kept.content.labels:,}"
-        raise InputError(path / LABELS, None, f"names {len(labels):,} labels, not {wanted}; run mpu vectorize again")
+        raise InputError(
+            path / LABELS,
+            None,
+            f"names {len(labels):,} labels, but {wanted} are expected; run mpu vectorize again",
+        )
     from mpu_cli.text.vectorizer import Vectorizer
 
     if (path / BROADER).is_file():
@@ -253,7 +258,8 @@ class Sidecars:
             raise InputError(
                 kept,
                 None,
-                f"belongs to other data than {shown(file)}: make both again, or move this directory away{otherwise}",
+                f"belongs to other data than {shown(file)}, which is not as mpu vectorize wrote it: make both again "
+                f"with mpu vectorize, or move {kept.parent.name} away{otherwise}",
             )
 
     def _content(self, file: str) -> Content:

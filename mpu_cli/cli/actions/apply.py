@@ -142,7 +142,7 @@ def command(
                 suggestions,
                 None,
                 f"{counted(len(decided), 'decision')} cannot show how many of the list are right: decide {_ENOUGH} of "
-                "it for --reviewed, here and in mpu suggest; or add --yes",
+                "it and give the file to --reviewed, here and in mpu suggest; or add --yes",
             )
         seen = set(zip(decided.instance.tolist(), decided.label.tolist(), strict=True))
         suggested = decisions.suggestions_of(files[suggestions], dataset, data, checksum(dataset.features))
@@ -164,7 +164,11 @@ def command(
     counts = Counter[str]()
     broader = vectorization.labels.broader if fill_implied else {}
     if fill_implied and not broader:
-        raise InputError(folder_of(data), None, "there are no rules of which labels imply others")
+        raise InputError(
+            folder_of(data),
+            None,
+            "there are no rules that say which labels imply others, so none can be filled in",
+        )
     rules = Implications((narrower, wide) for narrower, them in broader.items() for wide in them)
     by_uri = is_corpus(chosen, vectorization.fields)
     with open_records(source) as stream, open_output(output) as out:
@@ -184,7 +188,8 @@ def command(
             raise InputError(
                 source,
                 None,
-                f"has {counts['records']:,} records without ids, and {shown(data)} {len(dataset):,} instances",
+                f"has {counted(counts['records'], 'record')} without ids, and {shown(data)} has {len(dataset):,} "
+                "instances",
             )
     by_reason = {reason: counts[reason] for reason in get_args(Reason)}
     absent = len(by_key.keys() - used)  # instances with accepted or rejected labels that no record has the id of

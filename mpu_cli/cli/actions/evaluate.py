@@ -168,7 +168,10 @@ def evaluate_several(
     common = [name for name in values[0] if all(name in one for one in values)]
     if missing := [name for name in metrics.names or () if name not in common]:
         without = next(name for name, one in zip(predictions, values, strict=True) if missing[0] not in one)
-        raise MpuError(f"{missing[0]} needs scores, and {without} has label lists; give the model, or --format both")
+        raise MpuError(
+            f"{missing[0]} needs scores, and {without} has label lists; give the model, or make them with "
+            "`mpu predict --format both`"
+        )
     names = list(metrics.names or common)
     by = _DECIDING_METRIC if _DECIDING_METRIC in names else names[0]
     n, width = every[0].truth.shape
@@ -325,7 +328,8 @@ def _reviewed_pair(
     matched = match(decided, data, truth)
     if not len(matched.sampled):
         raise MpuError(
-            f"{', '.join(metrics.reviewed)}: no random instance is fully reviewed; `mpu review --sample` draws some"
+            f"{', '.join(metrics.reviewed)}: no instance was drawn at random and completely reviewed, and others would "
+            "give a biased result; `mpu review --sample N` draws some"
         )
     true = matched.verified.rows(matched.sampled).part(matched.labels[matched.sampled])[1].astype(bool)
     width = int(matched.ids.max(initial=-1)) + 1

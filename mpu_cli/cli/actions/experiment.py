@@ -145,7 +145,8 @@ def _run_cells(
         yield from parallel(joblib.delayed(_run_cell)(main, one, design, data, dataset, how.kernel, c) for one in cells)
     except TerminatedWorkerError:
         raise MpuError(
-            "a cell was killed, perhaps for lack of memory: to go on, run the command again, with a smaller -j"
+            "a process that ran a cell was killed, perhaps for lack of memory: run the command again, with a smaller "
+            "-j, to go on"
         ) from None
 
 

@@ -68,7 +68,9 @@ def texts_of(
         place = replace(place, file=text, form=form, sha256=None)
     elif text_fields:
         raise InputError(
-            text, None, f"has no field {text_fields[0]!r}: only .jsonl, .ndjson, .csv and .tsv have fields"
+            text,
+            None,
+            f"has no field {text_fields[0]!r}: fields are for .jsonl, .ndjson, .csv and .tsv, by their names",
         )
     else:
         lines: _Keyed = ((None, (line,)) for line in text_lines(text))

@@ -17,7 +17,9 @@ def command(
         from mpu_cli.serve.model import Current
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
-        raise MpuError(f"{package} is not installed: run pip install '.[serve]' in a copy of mpu's source") from None
+        raise MpuError(
+            f"the package {package} is not installed: run pip install '.[serve]' in a copy of mpu's source"
+        ) from None
     current = Current(model, run, fill_implied)
     with at_port(host, port) as listening:
         address, port, *_ = listening.getsockname()
