@@ -79,7 +79,7 @@ def test_reviews_by_id_or_number(run, books, tmp_path, case):
 
 
 REFUSED = {
-    "2\tb0\tfruit\tyes": "checked.tsv:2: instance 2 has the id 'b1', not 'b0'",
+    "2\tb0\tfruit\tyes": "checked.tsv:2: instance 2 has the id 'b1', and not 'b0'",
     "\tb99\tfruit\tyes": "checked.tsv:2: no record has the id 'b99'",
     "\t\tfruit\tyes": "checked.tsv:2: instance '' is not an instance number",
 }

@@ -121,5 +121,5 @@ def test_a_missing_extra_is_named(tiny_model, package):
     """In a process of its own: here all of it is imported already."""
     code = f"import sys; sys.modules[{package!r}] = None\nfrom mpu_cli.__main__ import main\nmain()"
     result = subprocess.run([sys.executable, "-c", code, "serve", tiny_model], capture_output=True, text=True)
-    expected = f"error: {package} is not installed: run pip install '.[serve]' in a copy of mpu's source\n"
+    expected = f"error: the package {package} is not installed: run pip install '.[serve]' in a copy of mpu's source\n"
     assert (result.returncode, result.stdout, result.stderr) == (1, "", expected)
