@@ -135,6 +135,8 @@ def _of_labels(c: Any, annotations: Annotations) -> np.ndarray:
 
 def missing_labels(evidence: Evidence, annotations: Annotations, top: int | None) -> Cells:
     """List what is probably missing as `mpu suggest` does, by the caller's columns."""
+    if top is not None and top < 1:
+        raise DataError(f"top is {top}: give the number of labels to list, 1 or more")
     problem = annotations.problem(without_features(annotations.labels.shape[0]))
     listed = missing.find(evidence, problem, annotations.columns, Choice(top, least=0.0)).listed
     return replace(listed, columns=annotations.columns[listed.columns])

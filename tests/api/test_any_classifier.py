@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mpu_cli import IncompleteLabelClassifier, c_from_review, calibrate, unannotated_posterior
+from mpu_cli import IncompleteLabelClassifier, c_from_review, calibrate, missing_labels, unannotated_posterior
 from mpu_cli.core.validation import deal, without
 from tests.api.test_estimator_conventions import keep
 from tests.golden import refused
@@ -174,6 +174,8 @@ def test_what_cannot_be_is_said(halved):
             wrong.fit(X, S)
     with refused(ValueError):
         IncompleteLabelClassifier(LogisticRegression()).fit(X, S).questions(0)
+    with refused(ValueError):
+        missing_labels(S, scores=np.full(S.shape, 0.5), c=0.5, top=-1)
 
 
 def test_a_classifier_of_all_labels_does_not_learn_unknown_cells():
