@@ -1,6 +1,6 @@
 """The vectoriser: scikit-learn's counting, fitted in one pass over texts that need not fit in memory."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -89,14 +89,14 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             A parameter has a wrong value, or no feature is left.
         """
         options = stored.checked(self.get_params())
-        texts = iter(_texts(X))
+        texts = _texts(X)
         first = next(batches(texts, most=BATCH), [])
         lead = chosen_lead(first) if options.lead is None else options.lead
         options = replace(options, ngrams=options.ngrams or NGRAMS[options.analyzer], lead=lead)
         if options.analyzer == "char":
             options = replace(options, stem=NO_STEMS)
         elif options.stem is None:
-            several = of_collection(languages_of(X if isinstance(X, Sequence) else first))
+            several = of_collection(languages_of(_texts(X) if isinstance(X, Sequence) else first))
             chosen = ",".join(several) if len(several) > 1 else guess_language(first)
             options = replace(options, stem=chosen or NO_STEMS)
         if options.hashing is None:
@@ -254,10 +254,13 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         return vectorizer
 
 
-def _texts(X: Iterable[str]) -> Iterable[str]:
+def _texts(X: Iterable[str]) -> Iterator[str]:
     if isinstance(X, str):
         raise DataError("give a list of texts, also for a single one")
-    return X
+    for place, text in enumerate(X):
+        if not isinstance(text, str):
+            raise DataError(f"X[{place}] is {text!r}: give a text, such as '' where there is none")
+        yield text
 
 
 def _unit_rows(matrix: csr_array) -> csr_array:

@@ -204,6 +204,8 @@ def test_nothing_left_is_an_error():
         Vectorizer(min_df=5).fit(["a text"])
     with refused(DataError):
         Vectorizer().fit("one text")
+    with refused(ValueError):
+        Vectorizer().fit(["one text", float("nan")])
 
 
 @pytest.mark.parametrize("options", [{}, {"hashing": 10}])
