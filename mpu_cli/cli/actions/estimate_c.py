@@ -227,7 +227,11 @@ def _print_report(report: dict[str, Any]) -> None:
         header = ["interval of c, width", "instances to review", "or more questions" if answers else "or questions"]
         # Beyond these, what is assumed of scores may be wrong by more.
         few = {row["width"]: row["questions"] for row in report.get("plan_of_questions", ())}
-        widths = [[str(w := row["width"]), row["instances"], few.get(w, "none are enough")] for row in report["plan"]]
+        none = "none are enough"
+        widths = [
+            [str(w := row["width"]), n if (n := row["instances"]) <= report["instances"] else none, few.get(w, none)]
+            for row in report["plan"]
+        ]
         print_table([header, *widths])
     print_groups(report.get("per_group"))
     if "per_label" in report:
