@@ -28,6 +28,7 @@ TEXTS = b'{"text":"Goal \\"!\\"","tags":["sport","news"]}\n{"text":"nothing","ta
             b"1,2 1:0.5 2:2\n 1:0 2:3\n2 1:1 2:4\n",
         ),
         ("labels as vectors of 0 and 1", {"news.txt": b"1,1 0:0.5 1:2\n0,0 0:0 1:3\n0,1 0:1 1:4\n"}, DATA),
+        ("labels with semicolons or bars between them", {"news.txt": b"0;1 0:0.5 1:2\n 0:0 1:3\n1 0:1 1:4\n"}, DATA),
         (
             "labels as words; their names go to news.labels",
             {"news.txt": b"sport,arts 1:0.5\n 1:3\n2:1\narts 1:1 2:4\n"},
