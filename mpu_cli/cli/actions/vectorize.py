@@ -1,6 +1,7 @@
 """Convert texts with tags to a data file, reading them for their languages, their features, and to write vectors."""
 
 import re
+from array import array
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -174,11 +175,11 @@ class VectorWriter:
         self._directory = directory
         self._vectorization = vectorization
         self._n_numbered = n_numbered
-        self._lines: dict[int, int] = {}  # the first of each id, by its hash, since ids may be long
-        # Instances written, labels of all of them, texts that are empty, others without a feature, records in which a
-        # tab or line end of a tag, id or group was made a blank, and records with the id of an earlier one.
-        self.instances = self.annotations = self.empty = self.unknown = self.mended = self.repeated = 0
-        self.first_repeated: tuple[int, int] | None = None  # lines of the first two records of one id
+        self._id_hashes = array("q")  # of Python, since ids themselves may be too many for the memory
+        self._id_lines = array("Q")
+        # Instances written, labels of all of them, texts that are empty, others without a feature, and records in which
+        # a tab or line end of a tag, id or group was made a blank.
+        self.instances = self.annotations = self.empty = self.unknown = self.mended = 0
         self.languages: Counter[str] = Counter()  # of texts
         self.of_several: Counter[str] = Counter()  # tags that are the name of several labels
         self.added: dict[int, int] = {}  # the first labels without a number before, with the line of a record of each
@@ -191,10 +192,9 @@ class VectorWriter:
             labels = self._labels(batch)
             write_instances(self._counted, Dataset(labels, from_one(vectors)))
             for record in batch:
-                first = self._lines.setdefault(hash(record.id), record.line)
-                if record.id is not None and first != record.line:
-                    self.repeated += 1
-                    self.first_repeated = self.first_repeated or (first, record.line)
+                if record.id is not None:
+                    self._id_hashes.append(hash(record.id))
+                    self._id_lines.append(record.line)
             self._write_names(IDS, [record.id for record in batch])
             self._write_names(GROUPS, [record.group for record in batch])
             empty = sum(not record.text.strip() for record in batch)
@@ -207,6 +207,15 @@ class VectorWriter:
     def content(self) -> stored.Content:
         """Return what was written."""
         return stored.Content(self.instances, len(self._vectorization.labels), *self._counted.content())
+
+    def repeated_ids(self) -> tuple[int, tuple[int, int] | None]:
+        """Return how many records have the id of one before them, and the lines of the first such pair."""
+        hashes = np.array(self._id_hashes, np.int64)
+        again = np.setdiff1d(np.arange(len(hashes)), np.unique(hashes, return_index=True)[1])
+        if not len(again):
+            return 0, None
+        first = np.flatnonzero(hashes == hashes[again[0]])[0]
+        return len(again), (self._id_lines[first], self._id_lines[again[0]])
 
     def _labels(self, batch: list[Record]) -> csr_array:
         of_records = [sorted({self._number(tag, record.line) for tag in record.tags}) for record in batch]
@@ -397,10 +406,11 @@ def _cautions(
             f"{counted(len(alike), 'pair')} of labels that differ only by blanks or capital letters, kept apart: "
             f"{_first(pairs, len(alike))}"
         )
-    if lines := writer.first_repeated:
+    repeated, lines = writer.repeated_ids()
+    if lines is not None:
         yield (
-            f"{counted(writer.repeated, 'record')} with the id of an earlier one (such as lines {lines[0]} and "
-            f"{lines[1]}); each is an instance of its own"
+            f"{counted(repeated, 'record')} with the id of an earlier one (such as lines {lines[0]} and {lines[1]}); "
+            "each is an instance of its own"
         )
     if writer.mended:
         yield f"tabs and line ends within tags, ids or groups became blanks, in {counted(writer.mended, 'record')}"
