@@ -291,7 +291,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
             first = np.unique(annotations.groups.of_instances, return_index=True)[1]
             self.group_c_ = dict(zip(annotations.groups.names, of_instances[first].tolist(), strict=True))
         self.thresholds_ = annotations.widened(thresholds, np.inf)
-        self.expected_f1_ = min(expected.f1, 1.0)
+        self.expected_f1_ = expected.f1
         self.expected_f1_interval_ = expected.interval(evidence.estimates.range_of_c)
         self.out_of_fold_scores_ = annotations.widened(self._scores)
         return self

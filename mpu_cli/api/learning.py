@@ -110,10 +110,8 @@ def questions(
     chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, n: int, scores: np.ndarray | None
 ) -> Questions:
     """Draw questions as `mpu suggest --questions` does, by the caller's columns; by scores, where there are some."""
-    if n < 1:
-        raise DataError(f"n is {n}: give the number of questions, 1 or more")
     options = FrequencyOptions(folds=chosen["folds"], sample=chosen["sample"])
-    drawn = draw_questions(annotations.problem(matrix), n, options, run_of(chosen), scores)
+    drawn = draw_questions(annotations.problem(matrix), checked_as(Integer(1), "n", n), options, run_of(chosen), scores)
     return replace(drawn, columns=annotations.columns[drawn.columns])
 
 
@@ -135,8 +133,7 @@ def _of_labels(c: Any, annotations: Annotations) -> np.ndarray:
 
 def missing_labels(evidence: Evidence, annotations: Annotations, top: int | None) -> Cells:
     """List what is probably missing as `mpu suggest` does, by the caller's columns."""
-    if top is not None and top < 1:
-        raise DataError(f"top is {top}: give the number of labels to list, 1 or more")
+    top = top if top is None else checked_as(Integer(1), "top", top)
     problem = annotations.problem(without_features(annotations.labels.shape[0]))
     listed = missing.find(evidence, problem, annotations.columns, Choice(top, least=0.0)).listed
     return replace(listed, columns=annotations.columns[listed.columns])

@@ -250,7 +250,7 @@ class Stack:
             estimates=chosen.estimates,
             settings=chosen.settings,
             level_f1=self._level_f1,
-            expected_f1=min(expected.f1, 1.0),
+            expected_f1=expected.f1,
             f1_interval=expected.interval(chosen.estimates.range_of_c),
             held_out=held_out,
         )

@@ -187,20 +187,18 @@ class ExpectedF1:
         return self._at(1.0)
 
     def _at(self, ratio: float) -> float:
-        """Return the F1 if c were this many times as large."""
+        """Return the F1 if c were this many times as large; an estimate by few labels is cut at 1."""
         (true, predicted_true), (sure, predicted_sure) = self.by_chance, self.certain
-        return float(f1_score(predicted_true / ratio + predicted_sure, self.predicted + true / ratio, sure))
+        return min(float(f1_score(predicted_true / ratio + predicted_sure, self.predicted + true / ratio, sure)), 1.0)
 
     def interval(self, range_of_c: tuple[float, float] = (1.0, 1.0)) -> tuple[float, float]:
         """Return a 90 % interval of the F1, by the sampling of instances and by the range of c, in multiples of c.
 
         The larger c, the fewer labels are true, and the less F1 is expected. Both errors are independent.
         """
-        f1 = min(self.f1, 1.0)
-        ends = [min(self._at(ratio), 1.0) for ratio in reversed(range_of_c)]
         half = _NORMAL_90 * self.deviation
-        low, high = (float(np.hypot(end - f1, half)) for end in ends)
-        return max(f1 - low, 0.0), min(f1 + high, 1.0)
+        low, high = (float(np.hypot(self._at(ratio) - self.f1, half)) for ratio in reversed(range_of_c))
+        return max(self.f1 - low, 0.0), min(self.f1 + high, 1.0)
 
 
 def expected_f1(held_out: HeldOut, thresholds: np.ndarray) -> ExpectedF1:
