@@ -35,6 +35,7 @@ from mpu_cli.text.records import DEFAULT_FIELDS, Fields
 from mpu_cli.text.stored import Content, Stored
 
 BATCH = MOST_TEXTS  # whose language is guessed
+_LEAST_MERGED = 1 << 20
 _LEAD_WEIGHT = np.float32(0.5)  # relative to the whole text
 
 
@@ -121,11 +122,19 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
     def _fit_hashes(self, options: TextOptions, texts: Iterable[str]) -> None:
         hashed = _hashes_of(options)
-        counts, n = csr_array((1, 2 ** (options.hashing or 0)), dtype=np.int64), 0  # of texts, by column
+        counts = csr_array((1, 2 ** (options.hashing or 0)), dtype=np.int64)  # of texts, by column
+        new, n = [np.zeros(0, np.int32)], 0
+
+        def merged() -> csr_array:
+            columns, frequencies = np.unique(np.concatenate(new), return_counts=True)
+            return counts + csr_array((frequencies, columns, [0, len(columns)]), shape=counts.shape)
+
         for batch in batches(texts):
-            columns, frequencies = np.unique(hashed(batch).indices, return_counts=True)
-            counts += csr_array((frequencies, columns, [0, len(columns)]), shape=counts.shape)
+            new.append(hashed(batch).indices)
             n += len(batch)
+            if sum(map(len, new)) > max(_LEAST_MERGED, counts.nnz):  # so that merging takes linear time in all
+                counts, new = merged(), new[:1]
+        counts = merged()
         self.forgotten_ = 0
         idf = _idf(options, np.append(counts.data, 0), n)
         self._set(Stored(options, None, idf, hashes=counts.indices.astype(np.int32)))
