@@ -34,7 +34,7 @@ SHARED = ROOT.parent / "shared" / "data"
 LONGEST = ("chromium", "_processes", "shell", "after")
 
 # How long an example takes says nothing where other tests run at the same time. `make test` takes the second profile.
-# It has the same examples each time, and so has CI: a change is refused for what it does. `make test-all` looks for more.
+# It has the same examples each time, and so has CI: a change is refused for what it does. `make test-all` tries others.
 settings.register_profile("full", deadline=None, derandomize="CI" in os.environ)
 settings.register_profile("quick", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("full")
