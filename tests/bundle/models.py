@@ -3,17 +3,18 @@
 import hashlib
 import io
 import json
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 from hypothesis import HealthCheck, settings
+from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle.loading import digest
 from mpu_cli.core.calibration import Calibration, StratifiedCalibration
-from mpu_cli.core.features import Columns
+from mpu_cli.core.features import Columns, RbfFeatures
 from mpu_cli.core.linear_model import LinearModel, pruned
 from mpu_cli.core.predictions import Top
 from mpu_cli.core.stacking import StackedModel
@@ -62,6 +63,14 @@ def make_sparse_model(seed=0, top=TOP, compact=True) -> bundle.TrainedModel:
     )
 
 
+def make_kernel_model() -> bundle.TrainedModel:
+    """Make one of one level, of a kernel with six landmarks."""
+    rng = np.random.default_rng(0)
+    landmarks, normalization = (rng.standard_normal(shape).astype(np.float32) for shape in ((6, D), (6, 6)))
+    rbf = RbfFeatures(rng.random(D), rng.random(D) + 0.1, landmarks, normalization, 0.3)
+    return _trained(0, StackedModel((_level(0, (6, Q)),), 0.0, THRESHOLDS, rbf=rbf))
+
+
 def _level(seed: int, shape: tuple[int, int]) -> LinearModel:
     rng = np.random.default_rng([seed, *shape])
     weights, bias = rng.standard_normal(shape), rng.standard_normal(shape[1])
@@ -77,36 +86,24 @@ def contents(path: Path) -> dict[str, bytes]:
     return {entry.name: entry.read_bytes() for entry in path.iterdir()}
 
 
-def assert_same(left: bundle.TrainedModel, right: bundle.TrainedModel):
-    for name in ("label_ids", "c"):
-        np.testing.assert_array_equal(getattr(left, name), getattr(right, name), strict=True)
-    assert_same_columns(left.occurring, right.occurring)
-    assert left.options == right.options
-    left, right = left.predictor, right.predictor
-    assert (left.scale, left.top) == (right.scale, right.top)
-    np.testing.assert_array_equal(left.thresholds, right.thresholds, strict=True)
-    for one, other in zip_longest(left.calibrations, right.calibrations):
-        assert (one is None) == (other is None)
+def assert_same(one: object, other: object) -> None:
+    """Fail where two models, or parts of them, differ in a type, a shape or a value; names and the like may differ."""
+    if isinstance(one, np.ndarray):
+        np.testing.assert_array_equal(one, other, strict=True)
+    elif isinstance(one, csr_array):
+        assert one.shape == other.shape
+        for name in ("data", "indices", "indptr"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    elif isinstance(one, tuple):
+        for part, same in zip_longest(one, other):  # no calibrations are the same as none of each level
+            assert_same(part, same)
+    elif is_dataclass(one):
         assert type(one) is type(other)
-        maps = [of.maps if isinstance(of, StratifiedCalibration) else [of][: of is not None] for of in (one, other)]
-        for of_one, of_other in zip(*maps, strict=True):
-            np.testing.assert_array_equal(of_one.predicted, of_other.predicted, strict=True)
-            np.testing.assert_array_equal(of_one.actual, of_other.actual, strict=True)
-        if isinstance(one, StratifiedCalibration):
-            np.testing.assert_array_equal(one.strata, other.strata, strict=True)
-    assert (left.columns is None) == (right.columns is None)
-    if left.columns is not None:
-        assert_same_columns(left.columns, right.columns)
-    for one, other in zip(left.levels, right.levels, strict=True):
-        assert one.weights.shape == other.weights.shape
-        for array, same in zip(_weights(one.weights).values(), _weights(other.weights).values(), strict=True):
-            np.testing.assert_array_equal(array, same, strict=True)
-        np.testing.assert_array_equal(one.bias, other.bias, strict=True)
-
-
-def assert_same_columns(left: Columns, right: Columns):
-    assert left.width == right.width
-    np.testing.assert_array_equal(left.indices, right.indices, strict=True)
+        for field in fields(one):
+            if field.name not in ("names", "packed_vectorizer", "implies", "origin"):
+                assert_same(getattr(one, field.name), getattr(other, field.name))
+    else:
+        assert one == other
 
 
 def edit(path: Path, **changes):

@@ -32,12 +32,6 @@ def seeds(path: Path) -> dict[str, int]:
     return {found.name: bundle.load(found).options["seed"] for found in path.parent.iterdir()}
 
 
-def test_a_free_name_is_filled(three):
-    kept(three, 1).rename(three.with_name("away"))
-    replace(three, 4)
-    assert seeds(three) == {"news.mpu": 4, "news.mpu.1": 3, "news.mpu.2": 1, "away": 2}
-
-
 def test_kept_models_share_files_but_no_manifest(saved):
     before, time = contents(saved), saved.stat().st_mtime_ns
     (arrays,) = saved.glob("level0-*.npz")

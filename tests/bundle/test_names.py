@@ -6,7 +6,7 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.errors import InputError
-from tests.bundle.models import assert_same, contents, edit, make_model, make_named_model
+from tests.bundle.models import assert_same, edit, make_model, make_named_model
 from tests.golden import refused
 
 
@@ -26,12 +26,6 @@ def test_a_named_model_loads_equal(named):
     assert_same(model, make_model())
     assert model.names.by_number == make_named_model().names.by_number
     assert file_of(named).read_text() == "0\tnone\n7\tsports\tgames\n2147483646\t\n"
-
-
-def test_a_model_without_names_takes_the_place_of_all_of_one_with_names(named):
-    bundle.save(make_model(), named)
-    assert bundle.load(named).names is None
-    assert not [name for name in contents(named) if name.endswith(".txt")]
 
 
 def test_names_are_not_parsed_before_they_are_asked_for(named):

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from mpu_cli import bundle
-from mpu_cli.bundle.provenance import Origin, parse_origin
+from mpu_cli.bundle.provenance import Origin, described, parse_origin
+from mpu_cli.runtime.files import state_of
 from tests.bundle.models import Q, contents, edit, make_model
 
 ORIGIN = Origin(
@@ -97,6 +98,17 @@ DAMAGES = {
     },
     "without a value": json.dumps({name: value for name, value in VALUES.items() if name != "kernel"}).encode(),
 }
+
+
+def test_a_file_that_has_changed_since_is_not_described(tmp_path):
+    path = tmp_path / "x.svm"
+    path.write_bytes(b"1 1:1\n")
+    states = [state_of(path)]
+    unknown = {"source": str(path), "source_bytes": None, "source_sha256": None, "files": [], "others": []}
+    path.write_bytes(b"2 1:1\n2 1:1\n")
+    assert described(path, states, {}) == unknown
+    path.unlink()
+    assert described(path, states, {}) == unknown
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -72,17 +72,6 @@ def test_labels_with_names(run, assert_same, tmp_path):
     assert_same(tmp_path / "six.mpu", tmp_path / "six.svm")
 
 
-def test_features_of_a_kernel(run, assert_same, tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((80, 4)) * [1, 10, 0.1, 1] + [0, 5, 0, 1]
-    labels = [",".join(str(k) for k in range(3) if abs(row[k] - X[:, k].mean()) > X[:, k].std()) for row in X]
-    rows = (" ".join(f"{j}:{value:.4g}" for j, value in enumerate(row)) for row in X)
-    (tmp_path / "a.svm").write_text("".join(f"{of} {row}\n" for of, row in zip(labels, rows, strict=True)))
-    run.ok("train", tmp_path / "a.svm", "--features", "rbf", "--c", 1)
-    assert json.loads((tmp_path / "a.mpu" / "manifest.json").read_text())["predictor"]["kernel"]
-    assert_same(tmp_path / "a.mpu", tmp_path / "a.svm")
-
-
 @pytest.mark.slow  # trains 600 labels
 def test_two_levels_of_many_labels(run, assert_same, tmp_path):
     rng = np.random.default_rng(0)

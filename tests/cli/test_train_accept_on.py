@@ -96,12 +96,6 @@ def test_a_better_model_is_accepted_and_those_before_are_kept(three):
     assert three.left_over() == []
 
 
-def test_every_command_reads_a_kept_model(three):
-    assert three.run("info", three.path(2)).exit_code == 0
-    assert three.run("predict", three.path(2), three.test).exit_code == 0
-    assert three.run("evaluate", three.test, three.path(2), three.model).exit_code == 0
-
-
 def test_a_worse_model_is_rejected_in_one_line(three):
     before = contents(three.folder)
     result = three.train(4, "-q")
