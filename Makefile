@@ -22,7 +22,7 @@ QUICK := -m 'not slow' --hypothesis-profile quick
 # build for x86-64; where there is no such kernel, OpenBLAS says so and takes the processor's own.
 BLAS_KERNEL ?= Nehalem
 # Tests of numbers that go through BLAS.
-BLAS_TESTS := tests/core tests/experiment tests/evaluation tests/bundle/test_fixtures.py tests/cli/test_numbers.py \
+BLAS_TESTS := tests/core tests/experiment tests/evaluation tests/bundle/test_fixtures.py \
 	tests/cli/test_predict_files.py
 
 # Uncompiled, numbers overflow as they are meant to, but with a warning, and tests of whole files would take hours.

@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 import mpu_cli
 from mpu_cli import (
     MPUClassifier,
-    MpuWarning,
     choose_thresholds,
     corrected_metrics,
     estimate_c,
@@ -94,12 +93,6 @@ def test_complete_instances_tell_nothing_of_c(halved):
     labels = np.where(complete[:, None], truth, S)
     assert estimate_c(X, labels, fully_labelled=complete, features="linear").c == pytest.approx(0.5, abs=0.06)
     assert estimate_c(X, labels, features="linear").c > 0.6
-
-
-def test_warns_where_c_cannot_be_told():
-    rng = np.random.default_rng(0)
-    with pytest.warns(MpuWarning, match="the features predict them too poorly"):
-        estimate_c(rng.normal(size=(200, 3)), rng.random((200, 2)) < 0.3, features="linear")
 
 
 def test_the_posterior_follows_bayes_rule():

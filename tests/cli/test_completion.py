@@ -1,22 +1,9 @@
 """The Tab key completes commands and options: the shells ask `mpu` itself, through variables."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+from click.testing import CliRunner
 
 from mpu_cli.cli import mpu
-
-
-def ask(**variables: str) -> subprocess.CompletedProcess:
-    """Run `mpu` as a shell does that wants to know how to go on."""
-    return subprocess.run(
-        [sys.executable, "-c", "from mpu_cli.__main__ import main; main()"],
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-    )
 
 
 @pytest.mark.parametrize(
@@ -30,5 +17,6 @@ def ask(**variables: str) -> subprocess.CompletedProcess:
     ],
 )
 def test_bash_completes(line, word, expected):
-    result = ask(_MPU_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=str(word))
+    asked = {"_MPU_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(word)}
+    result = CliRunner().invoke(mpu, env=asked, prog_name="mpu")
     assert (set(result.stdout.split()), result.stderr) == (expected, "")

@@ -5,7 +5,6 @@ import shutil
 import numpy as np
 import pytest
 
-from mpu_cli import bundle
 from tests.slow import slow
 
 LINEAR = "--features", "linear"
@@ -101,15 +100,6 @@ def test_a_table_per_label(run, corrupted):
         assert line.split()[:3] == [str(row["label"]), str(row["annotations"]), f"{row['c']:.4f}"]
         assert line.endswith("pooled: few annotations") == row["pooled"]
         assert line.endswith("unreliable") == (row["unreliable"] and not row["pooled"])
-
-
-@pytest.mark.parametrize("per_label", [(), ("--per-label",)])
-def test_the_file_feeds_train(run, corrupted, tmp_path, per_label):
-    data, file = corrupted(0.6), tmp_path / "c.txt"
-    report = estimate(run, data, "-o", file, *per_label)
-    run.ok("train", data, "--c", file, "--cost", 30, "--epochs", 2, "--levels", 1)
-    expected = [row["c"] for row in report["per_label"]] if per_label else [report["c"]] * 18
-    np.testing.assert_allclose(bundle.load(data.with_suffix(".mpu")).c, expected, rtol=1e-5)
 
 
 def test_noise_is_warned_of_also_when_quiet(run, noise):

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from mpu_cli.cli.actions.evaluate import print_comparison
+from mpu_cli.evaluation.bootstrap import Difference
 from tests.cli.training import message
 
 TRUTH = "3,7 1:0.5 4:2\n1 2:1\n 3:1\n7 1:1\n" * 25
@@ -66,6 +68,14 @@ def test_the_one_that_is_behind_and_the_one_that_cannot_be_told_apart(run, files
     assert same["verdict"] == (
         "both and good cannot be told apart: the difference is +0.000 micro-F1, 95 % interval +0.000 to +0.000"
     )
+
+
+def test_a_difference_that_rounds_to_zero_has_no_minus(capsys):
+    differences = {"micro_f1": Difference(-1e-6, -0.0063, 0.0063)}
+    compared = {"name": "b", "compared_with": "a", "verdict": "no verdict", "differences": differences}
+    evaluated = [{"name": name, "micro_f1": 0.5} for name in "ab"]
+    print_comparison({"instances": 5, "labels": 2, "evaluated": evaluated, "compared": [compared]})
+    assert "+0.0000 -0.0063 +0.0063" in " ".join(capsys.readouterr().out.split())
 
 
 def test_rankings_are_compared_where_all_have_scores(run, files):

@@ -55,6 +55,7 @@ def test_a_file_of_an_estimate_keeps_its_interval_and_its_warnings(run, noise, t
     assert trained["warnings"] == estimated["warnings"]
     assert f"warning: {estimated['warnings'][0]}" in result.stderr
     assert trained["c_estimated"] is True
+    assert trained["c"] == pytest.approx(estimated["c"], rel=1e-5)
     assert trained["c_interval"] == pytest.approx(estimated["interval"], rel=1e-4)
     by_itself = report(run("train", noise, *QUICK, "--json"))
     assert trained["expected_micro_f1_interval"] == pytest.approx(by_itself["expected_micro_f1_interval"], rel=1e-4)

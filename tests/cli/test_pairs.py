@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli.training import QUICK, TINY, message
+from tests.cli.training import QUICK, TINY
 from tests.endurance.commands import model_files
 
 
@@ -47,8 +47,3 @@ def test_corrupt_does_not_replace_the_labels(run, pair):
     result = run("corrupt", *pair, "--missing-rate", 0.4)
     assert result.exit_code == 2
     assert pair[1].read_bytes() == before
-
-
-def test_no_labels_beside_features(run, pair):
-    pair[1].unlink()
-    message(run("train", pair[0]))

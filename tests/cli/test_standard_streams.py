@@ -87,6 +87,12 @@ def test_a_closed_standard_output_is_an_error_where_there_is_a_report(folder, na
     assert last_line(done.stderr) == "error: standard output: cannot be written: Bad file descriptor\n"
 
 
+def test_a_closed_standard_input_is_an_error(folder):
+    done = shell(folder, ("corrupt", "-", "--missing-rate", "0", "-q"), "<&-")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith("error: standard input: cannot be ")
+
+
 def test_a_closed_standard_output_harms_nothing_where_there_is_no_report(folder):
     done = shell(folder, (*REPORTS["train"], "--quiet"), ">&- <&-")
     assert (done.returncode, done.stderr) == (0, "")

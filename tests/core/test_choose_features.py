@@ -81,9 +81,3 @@ def test_a_kernel_is_refused_where_it_is_not_for_the_data(change):
     problem = Problem(csr_array(X.astype(np.float32)), csr_array(Y), label_features=of_labels)
     with refused(DataError):
         train(problem, Options(features="rbf"))
-
-
-def test_a_kernel_can_be_asked_for_with_a_c_of_its_own():
-    X, Y = rings(100)
-    model, _ = train(Problem(csr_array(X), csr_array(Y)), Options(features="rbf", cost=10.0, c=1.0))
-    assert model.rbf is not None

@@ -55,15 +55,6 @@ def test_scores_at_the_threshold_are_predicted():
     assert labels_from_scores(scores, 0.0).nnz == 3
 
 
-def test_predictions_all_empty(write):
-    """They may be label lists or scores: nothing is predicted, and nothing is ranked."""
-    results = compare(write("truth", "1 1:1\n2 1:2\n"), write("predictions", "\n\n")).results()
-    assert results["micro_f1"] == results["precision_at_1"] == results["ndcg_at_3"] == 0
-    assert results["one_error"] == 1
-    assert results["coverage_error"] == 2
-    assert results["label_ranking_average_precision"] == 0.5
-
-
 def test_implicit_values_are_for_the_truth(write):
     truth = write("truth", "1 4 5 7\n2 6\n")
     assert (

@@ -9,7 +9,6 @@ from mpu_cli.errors import InputError
 from mpu_cli.inputs.training_data import Sources, training_set
 from mpu_cli.names import Naming
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.reader import read
 from tests.golden import refused
 
 DATA = "2,5 1:1 3:1\n5 3:1\n 7:1\n"
@@ -87,12 +86,3 @@ def test_frequencies_of_a_file_need_no_line_for_labels_that_are_never_annotated(
     frequencies.write_text("2 0.5\n9 0.7\n")
     with refused(InputError):
         found.resolved(Options(c=frequencies))
-
-
-def test_written_label_features_read_back(run, tmp_path):
-    """What `mpu vectorize` writes is what the names give."""
-    records = [f'{{"text": "{text}", "tags": ["{tag}"]}}' for text, tag in (("a red car", "cars"), ("a bike", "bikes"))]
-    (tmp_path / "t.jsonl").write_text("\n".join(records * 3) + "\n")
-    run.ok("vectorize", tmp_path / "t.jsonl", "-o", tmp_path / "t.svm")
-    written = read(tmp_path / "t.text" / "label-features.svm")
-    assert len(written) == 2

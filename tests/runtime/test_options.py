@@ -42,6 +42,7 @@ NEITHER = [
     (PerLabel(LEAST_FREQUENCY, 1), "no-such-file", [0.5, 2]),
     (Threads(-1), "0", 0),
     (Threads(-1), "-2", -2),
+    (Integer(1, 100), "9" * 400, int("9" * 400)),
 ]
 
 
