@@ -22,8 +22,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from mpu_cli.cli import mpu
 from mpu_cli.runtime.run import Run
-from tests import golden
-from tests.kernels import NUMBA
+from tests import golden, kernels
 from tests.served import Files, serving
 
 ROOT = Path(__file__).parent.parent
@@ -98,7 +97,7 @@ def compiled(tmp_path_factory):
 
     Of two processes each begins with other kernels, and takes from the cache what the other has compiled.
     """
-    if not NUMBA:
+    if not kernels.NUMBA:
         return
     from mpu_cli.core.features import Features
     from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -115,15 +114,15 @@ def compiled(tmp_path_factory):
         model, _ = learn([Fold(task, (np.arange(1),))])
         model.probabilities(features)
 
-    kernels: list[Callable[[], object]] = [
+    work: list[Callable[[], object]] = [
         partial(parse_block, b"0 1:1\n", 1, ""),
         *(partial(make(f"{name}:cost=1.0", Run()).fit, X, S) for name in ("m3l-linear", "m3l-rbf")),
         learned,
     ]
     is_second = os.environ.get("PYTEST_XDIST_WORKER") == "gw1"
-    for number, kernel in list(enumerate(kernels))[:: -1 if is_second else 1]:
+    for number, compile_kernel in list(enumerate(work))[:: -1 if is_second else 1]:
         with locked(shared_folder(tmp_path_factory) / f"kernel-{number}"):
-            kernel()
+            compile_kernel()
 
 
 def shared_folder(tmp_path_factory) -> Path:
@@ -232,6 +231,13 @@ def processes(_processes):
 def cluster(processes) -> str:
     """The address of that cluster."""
     return processes.address
+
+
+@pytest.fixture(scope="module", params=kernels.AVAILABLE)
+def kernel(request):
+    """Run a test with each kernel."""
+    with kernels.default(request.param):
+        yield request.param
 
 
 @pytest.fixture(scope="session")

@@ -24,12 +24,6 @@ def training_set(X, S, frequency, settings) -> TrainingSet:
     return TrainingSet(LearningTask(Features.of(as_features(X)), as_labels(S), frequency, settings), np.arange(len(X)))
 
 
-@pytest.fixture(params=kernels.AVAILABLE)
-def kernel(request):
-    with kernels.default(request.param):
-        yield
-
-
 # Of the whole algorithm, the second kernel is slow.
 one_kernel = pytest.mark.parametrize("kernel", [kernels.AVAILABLE[-1], *slow(*kernels.AVAILABLE[:-1])], indirect=True)
 

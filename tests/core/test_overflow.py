@@ -13,17 +13,10 @@ from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import OverflowingError
-from tests import kernels
 from tests.core.simulated import as_features, as_labels, linear_problem
 from tests.golden import refused
 
 LARGEST = float(np.finfo(np.float32).max)
-
-
-@pytest.fixture(params=kernels.AVAILABLE)
-def kernel(request):
-    with kernels.default(request.param):
-        yield
 
 
 def features(row: list[float], sparse: bool) -> Features:

@@ -1,10 +1,17 @@
 """A loss is one file: a toy that is added is found everywhere."""
 
 import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from tests.added import NUMPY, Copy
+import mpu_cli
+from mpu_cli.core.loss import LOSSES, loss_named
+from mpu_cli.core.sgd import COSTS
 
 TOY = '''
 """The squared error of Pr(s=1 | x) = c sigma(z)."""
@@ -29,18 +36,40 @@ LOSS = Loss(cost=100.0, gradient=gradient)
 '''
 
 
+NUMPY = ("--kernel", "numpy")  # of a copy, all kernels would have to be compiled
+
+
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return Copy(tmp_path_factory.mktemp("toy"), "core/loss/toy.py", TOY)
+def folder(tmp_path_factory):
+    """A copy of the package with the toy, and small data."""
+    folder = tmp_path_factory.mktemp("toy")
+    shutil.copytree(Path(mpu_cli.__file__).parent, folder / "mpu_cli", ignore=shutil.ignore_patterns("*.nb?"))
+    (folder / "mpu_cli" / "core" / "loss" / "toy.py").write_text(TOY)
+    (folder / "data.svm").write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n 3:1\n" * 5)
+    return folder
+
+
+@pytest.fixture
+def run(folder):
+    """Run Python there; give what it prints."""
+    environment = os.environ | {"PYTHONPATH": str(folder), "COLUMNS": "200"}
+    how = {"cwd": folder, "env": environment, "text": True, "check": True}
+    return lambda *arguments: subprocess.run([sys.executable, *arguments], stdout=subprocess.PIPE, **how).stdout
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_c_to_begin_with_is_one_that_is_tried(name):
+    loss = loss_named(name)
+    assert {loss.cost, loss.cost_of_many or loss.cost} <= set(COSTS)
 
 
 def test_help(run):
     assert "--loss [auto|pu-logistic|squared-hinge|toy]" in run("-m", "mpu_cli", "train", "--help")
 
 
-def test_a_saved_model_and_its_predictions(run):
+def test_a_saved_model_and_its_predictions(run, folder):
     run("-m", "mpu_cli", "train", "data.svm", "--loss", "toy", "--c", "1", "--levels", "1", "-q", *NUMPY)
-    assert json.loads((run.folder / "data.mpu" / "manifest.json").read_text())["options"]["loss"] == "toy"
+    assert json.loads((folder / "data.mpu" / "manifest.json").read_text())["options"]["loss"] == "toy"
     assert run("-m", "mpu_cli", "predict", "data.mpu", "data.svm", *NUMPY) == "1\n2\n1,2\n\n" * 5
 
 
