@@ -28,7 +28,7 @@ def one(of: Collection, way: str, seed: int, run: Run) -> list[tuple[float, floa
     kept = S.any(axis=0)
     labels, missing = csr_array(S[:, kept]), (of.Y.toarray() & ~S)[:, kept]
     _, report = train(Problem(of.X, labels), Options(), run, hold_out_all=True)
-    frequency, by_features = LabelFrequency.of(report.c, labels.shape), report.held_out.probabilities
+    frequency, by_features = LabelFrequency.of(report.chosen.c, labels.shape), report.held_out.probabilities
     given = given_other_labels(by_features, labels, frequency, run)
     R = int((of.Y.toarray() & ~S).sum())
     found = [suggest(probabilities, labels, frequency, Choice(top=R)) for probabilities in (by_features, given)]

@@ -362,15 +362,16 @@ def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verifi
     chosen = learning.parameters_of(MPUClassifier() if estimator is None else estimator)
     options, run = learning.options(chosen, annotations), learning.run_of(chosen)
     refuse_large_predictions(*annotations.labels.shape)
-    _, report = stacking.train(annotations.problem(matrix), options, run, hold_out_all=True)
-    learning.warn_of(report.estimates.warnings(), report.estimates, annotations)
-    frequency = LabelFrequency.of(report.c, annotations.labels.shape, annotations.verified)
-    held_out = report.held_out.probabilities
-    given_others = learning.dense(given_other_labels(held_out, annotations.labels, frequency, run, report.kin))
+    _, result = stacking.train(annotations.problem(matrix), options, run, hold_out_all=True)
+    c, estimates = result.chosen.c, result.chosen.estimates
+    learning.warn_of(estimates.warnings(), estimates, annotations)
+    frequency = LabelFrequency.of(c, annotations.labels.shape, annotations.verified)
+    held_out = result.held_out.probabilities
+    given_others = learning.dense(given_other_labels(held_out, annotations.labels, frequency, run, result.kin))
     return OutOfFold(
         annotations.widened(learning.dense(held_out)),
-        annotations.widened(report.c, np.nan),
-        annotations.widened(unannotated_posterior(given_others, report.c)),
+        annotations.widened(c, np.nan),
+        annotations.widened(unannotated_posterior(given_others, c)),
     )
 
 

@@ -280,7 +280,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         (X,), run, options = indexable(X), learning.run_of(chosen), learning.options(chosen, annotations)
         problem = annotations.problem(learning.without_features(len(named.matrix.indptr) - 1))
         evidence = self._learn(X, problem, options, run, unannotated)
-        learning.warn_of(evidence.warnings, evidence.estimates, annotations)
+        learning.warn_of(evidence.estimates.warnings(), evidence.estimates, annotations)
         thresholds, expected = evidence.decision(problem.labels, options.threshold)
         self._evidence, self._annotations, self._chosen = evidence, annotations, chosen
         self.classes_, self._has_one_dimension = named.classes, named.has_one_dimension

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mpu_cli import bundle
 from mpu_cli.api import arrays, learning
 from mpu_cli.bundle.predicting import reaching
+from mpu_cli.core import stacking
 from mpu_cli.core.features import Columns
 from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.core.linear_model import LinearModel
@@ -311,10 +312,10 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         options, run = learning.options(chosen, annotations), learning.run_of(chosen)
         known = vars(annotations.label_information) | {"feature_names": getattr(self, "feature_names_in_", None)}
         data = TrainingData(features=arrays.as_csr(X), labels=annotations.labels, ids=ids, **known)
-        fitted = data.fit(options, run)
-        for warning in fitted.warnings:
+        predictor, result = stacking.train(data, options, run)
+        for warning in data.warnings(result.chosen.estimates):
             warnings.warn(warning, MpuWarning, stacklevel=2)
-        model = data.assembled(fitted, options, run)
+        model = data.assembled(predictor, result, options, run)
         is_sparse = arrays.are_label_sets(y) or issparse(y)
         return self._become(model, columns, named, is_sparse)
 

@@ -281,7 +281,7 @@ def _size_of_shard(shard: int, size: int) -> int:
     return len(range(shard, size, SHARDS))
 
 
-def learn(collection: Collection, options: Options, run: Run) -> tuple[StackedModel, TrainingResult]:
+def train_by_workers(collection: Collection, options: Options, run: Run) -> tuple[StackedModel, TrainingResult]:
     """Learn a linear model of all labels; errors as for `core.stacking.train`, and ClusterError.
 
     No more instances than the sample has are fetched, and learned from here, as on one machine.
@@ -306,9 +306,9 @@ def learn(collection: Collection, options: Options, run: Run) -> tuple[StackedMo
         chosen = replace(chosen, settings=step_for_all(chosen.settings, len(sample) / n))
     scale = scale_of_predictions(sum(fact.squares for fact in collection.facts) / n or 1.0)
     counts = collection.counts()
-    bias = initial_bias(counts, chosen.rates.astype(np.float32))
+    bias = initial_bias(counts, chosen.c.astype(np.float32))
     start = LinearModel(np.empty((0, len(ids)), np.float32), bias)
-    level = _Level(collection.executor, parts, sizes, start, chosen.rates, chosen.settings, run)
+    level = _Level(collection.executor, parts, sizes, start, chosen.c, chosen.settings, run)
     levels = Stack(np.flatnonzero(counts.by_chance), counts.by_chance, scale)
     held_out: list[Handle] = []
     for number in range(n_levels):

@@ -12,7 +12,7 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.sample import Instances, draw_sample
-from mpu_cli.core.selection import Estimates, estimate_frequency, refuse_two_frequencies
+from mpu_cli.core.selection import Estimates, TrainingResult, estimate_frequency, refuse_two_frequencies
 from mpu_cli.core.thresholds import ExpectedF1, chosen_thresholds, expected_f1
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
@@ -27,7 +27,6 @@ class Evidence:
     frequency: LabelFrequency
     _: KW_ONLY
     estimates: Estimates = field(default_factory=Estimates)  # where the frequency comes from
-    warnings: tuple[str, ...] = ()
     kin: np.ndarray | None = None  # int, shape (n,): instances with equal numbers stay in one fold; None: all differ
     # What made probabilities of scores; None where a model predicts probabilities
     calibration: Calibration | None = None
@@ -36,6 +35,12 @@ class Evidence:
     def reviewed(self) -> ReviewedFrequency | None:
         """Where the frequency comes from, if from what people have decided."""
         return self.estimates.reviewed
+
+    @classmethod
+    def of_training(cls, result: TrainingResult, problem: Problem) -> "Evidence":
+        """Take the predictions of a training that has predicted all instances out of fold."""
+        chosen, frequency = result.chosen, result.chosen.frequency(problem)
+        return cls(result.held_out.probabilities, frequency, estimates=chosen.estimates, kin=result.kin)
 
     @classmethod
     def of_scores(cls, scores: np.ndarray, problem: Problem, options: Options, run: Run) -> "Evidence":
@@ -59,7 +64,6 @@ class Evidence:
             calibration(scores),
             frequency,
             estimates=estimates,
-            warnings=tuple(estimates.warnings()),
             kin=population.kin,
             calibration=calibration,
         )

@@ -265,14 +265,36 @@ class Estimates:
 class HyperParameters:
     """What the levels are learned with."""
 
-    rates: np.ndarray  # float64, shape (q,): label frequency of each label, where the label is not verified
-    settings: Settings
+    c: np.ndarray  # float64, shape (q,): label frequency of each label, where the label is not verified
+    settings: Settings  # with the number of epochs
     folds: int  # of cross-validation
     prune: float | None = None  # with many labels, weights below this are dropped
     estimates: Estimates = Estimates()
     # Out-of-fold predictions of level 0, if choosing the settings has predicted all instances
     held_out: HeldOut | None = None
     f1: float = 0.0  # that the settings were chosen by, expected on complete labels; 0 where they were not chosen
+
+    def frequency(self, data: Problem | Instances) -> LabelFrequency:
+        """Return the label frequency of all cells."""
+        return self.estimates.frequency(self.c, data)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingResult:
+    """What a training chose, and what is to be expected of it."""
+
+    chosen: HyperParameters
+    # Micro-F1 to expect on complete labels of each level at its best pooled threshold: out of fold, corrected for the
+    # missing labels. Of levels that were tried; the model may have one less.
+    level_f1: list[float]
+    expected_f1: float  # the same for the last level at the thresholds of the model
+    # Of `expected_f1`, 90 %: by the sampling of instances, and by the interval of c where c was estimated
+    f1_interval: tuple[float, float]
+    # Out-of-fold predictions of the last level, calibrated, that its thresholds were chosen on: of all instances
+    # where each label gets a threshold of its own, or where all were asked for
+    held_out: HeldOut
+    scaling: str | None = None  # of the features that it was learned from, one of `SCALINGS`; None: as in the data
+    kin: np.ndarray | None = None  # as in `core.sample.Instances`
 
 
 def choose_hyper_parameters(
@@ -332,7 +354,7 @@ def choose_hyper_parameters(
         with run.step("choosing which weights to drop"):
             prune = choose_pruning(_trial(sample, rates, estimates, sample.of_sample(settings), PRUNING_SIZE))
     return HyperParameters(
-        rates=rates,
+        c=rates,
         settings=settings,
         folds=options.folds or usual_folds(n, q) or default_folds(n),
         prune=prune,
@@ -434,26 +456,6 @@ def _trial(sample: Sample, rates: np.ndarray, estimates: Estimates, settings: Se
     m = leading(sample.fold_rows, size)
     frequency = estimates.frequency(rates[sample.columns], sample)
     return Trial(sample.task(frequency, settings), sample.fold_rows[:m], sample.weights)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingResult:
-    """What a training estimated and chose."""
-
-    c: np.ndarray  # shape (q,): label frequency of each label, where the label is not verified
-    estimates: Estimates  # where it comes from
-    settings: Settings  # of the levels, with the number of epochs
-    # Micro-F1 to expect on complete labels of each level at its best pooled threshold: out of fold, corrected for the
-    # missing labels. Of levels that were tried; the model may have one less.
-    level_f1: list[float]
-    expected_f1: float  # the same for the last level at the thresholds of the model
-    # Of `expected_f1`, 90 %: by the sampling of instances, and by the interval of c where c was estimated
-    f1_interval: tuple[float, float]
-    # Out-of-fold predictions of the last level, calibrated, that its thresholds were chosen on: of all instances
-    # where each label gets a threshold of its own, or where all were asked for
-    held_out: HeldOut
-    scaling: str | None = None  # of the features that it was learned from, one of `SCALINGS`; None: as in the data
-    kin: np.ndarray | None = None  # as in `core.sample.Instances`
 
 
 # By the number of features (`RbfFeatures.learned`), and how many landmarks; where the climbs along them start.

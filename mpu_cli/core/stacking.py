@@ -84,8 +84,8 @@ def train(
     refuse_too_large(instances.features.width, q, n_levels)
 
     chosen = chosen or choose_hyper_parameters(instances, options, run)  # with c
-    x, s, c = instances.features, instances.labels, chosen.estimates.frequency(chosen.rates, instances)
-    top = None if q <= FEW_LABELS else Top.enough_for(np.diff(s.indptr), q, float(chosen.rates.mean()))
+    x, s, c = instances.features, instances.labels, chosen.frequency(instances)
+    top = None if q <= FEW_LABELS else Top.enough_for(np.diff(s.indptr), q, float(chosen.c.mean()))
     if is_automatic and top is not None and chosen.settings.prior:
         n_levels = 1  # names say more of rare labels than other labels do
     task = LearningTask(x, s, c, chosen.settings, run, top=top, prune=chosen.prune)
@@ -246,9 +246,7 @@ class Stack:
         thresholds, expected = decide(held_out, threshold, criterion, self.annotated, calibration)
         model = StackedModel(tuple(self._models), self.scale, thresholds, (*self._calibrations, calibration))
         return model, TrainingResult(
-            c=chosen.rates,
-            estimates=chosen.estimates,
-            settings=chosen.settings,
+            chosen=chosen,
             level_f1=self._level_f1,
             expected_f1=expected.f1,
             f1_interval=expected.interval(chosen.estimates.range_of_c),

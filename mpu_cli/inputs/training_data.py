@@ -1,4 +1,4 @@
-"""Annotated data to train on: a file, and what is beside it; and what is learned from them."""
+"""Annotated data to train on: a file, and what is beside it; and what is reported and saved of a training."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,6 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli.bundle import TrainedModel, provenance
 from mpu_cli.cluster import Address, connected
 from mpu_cli.cluster.reading import absolute
-from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import refuse_refuted
 from mpu_cli.core.labels.implications import Implications
@@ -23,8 +22,8 @@ from mpu_cli.core.labels.verified import VerifiedLabels, widened
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import count_positives, values_at
-from mpu_cli.core.selection import Estimates, TrainingResult
-from mpu_cli.core.stacking import StackedModel, train
+from mpu_cli.core.selection import Estimates, HyperParameters, TrainingResult
+from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import InputError, MpuError, counted, shown
 from mpu_cli.inputs.side_tables import (
     features_of_names,
@@ -89,72 +88,6 @@ class Sources:
         }
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A model with the results of its training."""
-
-    model: StackedModel
-    result: TrainingResult
-    findings: dict[str, Any]  # JSON values for the report and the model's record; the same for the same seed
-    warnings: tuple[str, ...]
-
-    @classmethod
-    def of(cls, options: Options, model: StackedModel, result: TrainingResult, problem: Problem | None) -> "Fitted":
-        """Return the results of a training; without a problem, its data are on a cluster."""
-        settings, c, estimates = asdict(result.settings), result.c, result.estimates
-        del settings["thin"]  # follows from the number of labels
-        if not loss_named(result.settings.loss).has_step:
-            del settings["step"]
-        if problem is None or problem.label_features is None or not options.uses_label_features:
-            del settings["prior"]
-        findings: dict[str, Any] = {
-            "c": float(c[0]) if (c == c[0]).all() else c.tolist(),
-            "c_estimated": estimates.are_estimated,
-            **settings,
-            "expected_micro_f1": result.expected_f1,
-            "expected_micro_f1_interval": list(result.f1_interval),
-            "expected_micro_f1_by_level": result.level_f1,
-        }
-        if result.scaling is not None:
-            findings["scaling"] = result.scaling
-        if model.rbf is not None:
-            findings |= {"rbf_gamma": model.rbf.gamma, "rbf_landmarks": len(model.rbf)}
-        if options.levels is None:
-            findings["levels"] = len(model.levels)
-        estimate, reviewed = estimates.estimate, estimates.reviewed
-        basis = estimates.earlier or (estimate if reviewed is None else None)
-        if basis is not None:
-            findings["c_interval"] = list(basis.interval or ())
-            if not estimates.is_known:
-                findings["c_known"] = False
-        if reviewed is not None:
-            findings["c_by_people"] = {
-                "c": reviewed.c,
-                "interval": list(reviewed.interval),
-                "instances": reviewed.instances,
-                "by_annotations_alone": None if estimate is None or estimate.one_label_each else estimate.c,
-            }
-            if reviewed.answers:
-                findings["c_by_people"] |= {"answers": reviewed.answers, "yes": reviewed.yes}
-        if estimates.groups is not None and problem is not None and problem.groups is not None:
-            findings["c_by_group"] = estimates.groups.rows(problem.groups, problem.labels, problem.verified)
-        return cls(model, result, findings, tuple(estimates.warnings()))
-
-    def evidence(self, problem: Problem) -> Evidence:
-        """Return what missing labels are listed by, where all instances were predicted out of fold."""
-        result = self.result
-        frequency = result.estimates.frequency(result.c, problem)
-        return Evidence(
-            result.held_out.probabilities, frequency, estimates=result.estimates, warnings=self.warnings, kin=result.kin
-        )
-
-
-def fit(problem: Problem, options: Options, run: Run, hold_out_all: bool = False) -> Fitted:
-    """Train as `core.stacking.train` does."""
-    model, result = train(problem, options, run, hold_out_all=hold_out_all)
-    return Fitted.of(options, model, result, problem)
-
-
 @dataclass(frozen=True, kw_only=True)
 class TrainingData(Problem):
     """A problem as files have it: labels have numbers, and perhaps names."""
@@ -216,15 +149,49 @@ class TrainingData(Problem):
         """The labels that are never annotated, ascending."""
         return self.ids[self.annotations == 0]
 
-    def fit(self, options: Options, run: Run, hold_out_all: bool = False) -> Fitted:
-        """Train a model; its warnings include warnings about the review."""
-        fitted = fit(self, options, run, hold_out_all)
-        cautions = [] if self.review is None else self.review.cautions(self.names)
-        cautions += self.named_cautions(fitted.result.estimates)
-        return replace(fitted, warnings=(*cautions, *fitted.warnings))
+    def findings(self, options: Options, model: StackedModel, result: TrainingResult) -> dict[str, Any]:
+        """Return what a training estimated and chose: JSON values for the report and the model's record."""
+        settings, c, estimates = asdict(result.chosen.settings), result.chosen.c, result.chosen.estimates
+        del settings["thin"]  # follows from the number of labels
+        if not loss_named(result.chosen.settings.loss).has_step:
+            del settings["step"]
+        if self.label_features is None or not options.uses_label_features:
+            del settings["prior"]
+        found: dict[str, Any] = {
+            "c": float(c[0]) if (c == c[0]).all() else c.tolist(),
+            "c_estimated": estimates.are_estimated,
+            **settings,
+            "expected_micro_f1": result.expected_f1,
+            "expected_micro_f1_interval": list(result.f1_interval),
+            "expected_micro_f1_by_level": result.level_f1,
+        }
+        if result.scaling is not None:
+            found["scaling"] = result.scaling
+        if model.rbf is not None:
+            found |= {"rbf_gamma": model.rbf.gamma, "rbf_landmarks": len(model.rbf)}
+        if options.levels is None:
+            found["levels"] = len(model.levels)
+        estimate, reviewed = estimates.estimate, estimates.reviewed
+        basis = estimates.earlier or (estimate if reviewed is None else None)
+        if basis is not None:
+            found["c_interval"] = list(basis.interval or ())
+            if not estimates.is_known:
+                found["c_known"] = False
+        if reviewed is not None:
+            found["c_by_people"] = {
+                "c": reviewed.c,
+                "interval": list(reviewed.interval),
+                "instances": reviewed.instances,
+                "by_annotations_alone": None if estimate is None or estimate.one_label_each else estimate.c,
+            }
+            if reviewed.answers:
+                found["c_by_people"] |= {"answers": reviewed.answers, "yes": reviewed.yes}
+        if estimates.groups is not None and self.groups is not None:
+            found["c_by_group"] = estimates.groups.rows(self.groups, self.labels, self.verified)
+        return found
 
-    def named_cautions(self, estimates: Estimates) -> list[str]:
-        """Name the labels that are left out of an estimate of c, and the feature that dominates all others."""
+    def warnings(self, estimates: Estimates) -> list[str]:
+        """Return warnings about the review and c, with the names of labels, and of the feature that dominates."""
         cautions = [] if estimates.estimate is None else estimates.estimate.cautions(self._shown)
         if estimates.dominating is not None:
             column = estimates.dominating.column
@@ -232,39 +199,46 @@ class TrainingData(Problem):
             shown = self.feature_names[column] if self.feature_names is not None else names and names[column - 1]
             cautions.append(estimates.dominating.caution(shown or str(column)))
         said = () if estimates.earlier is None else estimates.earlier.warnings
-        return [text for text in cautions if text not in said]
+        of_review = [] if self.review is None else self.review.cautions(self.names)
+        return [*of_review, *(text for text in cautions if text not in said), *estimates.warnings()]
 
     def _shown(self, column: int) -> str:
         label = int(self.ids[column])
         return str(label) if self.names is None else self.names.shown(label)
 
-    def true_labels(self, fitted: Fitted) -> np.ndarray:
+    def true_labels(self, chosen: HyperParameters) -> np.ndarray:
         """Return how many instances have each label, by c and verified labels: float64, shape (q,)."""
-        return fitted.result.estimates.frequency(fitted.result.c, self).true_labels(self.labels)
+        return chosen.frequency(self).true_labels(self.labels)
 
     def assembled(
-        self, fitted: Fitted, options: Options, run: Run, files: dict[str, Any] | None = None
+        self,
+        model: StackedModel,
+        result: TrainingResult,
+        options: Options,
+        run: Run,
+        files: dict[str, Any] | None = None,
     ) -> TrainedModel:
         """Return a model with everything that is saved; the options are as the user chose them.
 
         `files` are as `described`; None for arrays.
         """
-        occurring = fitted.model.columns  # it has weights of no other features, and of all of these
+        findings, true = self.findings(options, model, result), self.true_labels(result.chosen)
+        occurring = model.columns  # it has weights of no other features, and of all of these
         if occurring is None:
-            used = self.label_features if fitted.findings.get("prior") else None
+            used = self.label_features if findings.get("prior") else None
             occurring = self.occurring if used is None else self.occurring.joined(Columns.occurring(used))
-            occurring = replace(occurring, width=fitted.model.n_features)
-        asked = {name: getattr(options, name) for name in options_of(Options) if name not in fitted.findings}
+            occurring = replace(occurring, width=model.n_features)
+        asked = {name: getattr(options, name) for name in options_of(Options) if name not in findings}
         return TrainedModel(
-            predictor=fitted.model,
+            predictor=model,
             label_ids=self.ids,
-            c=fitted.result.c,
+            c=result.chosen.c,
             occurring=occurring,
-            options=asked | {"seed": run.seed, **fitted.findings},
+            options=asked | {"seed": run.seed, **findings},
             names=None if self.names is None else self.names.only(self.ids.tolist()),
             implies=None if self.implications is None else self.implications.among(self.ids, self.ids),
             packed_vectorizer=None if self.stored_vectorizer is None else packed(self.stored_vectorizer),
-            origin=provenance.record(len(self), self.annotations, self.true_labels(fitted), options, run, files or {}),
+            origin=provenance.record(len(self), self.annotations, true, options, run, files or {}),
         )
 
     def resolved(self, options: Options) -> Options:
@@ -532,16 +506,9 @@ class ClusterData(TrainingData):
         """How many instances are annotated with each label."""
         return self.collection.counts().by_chance
 
-    def fit(self, options: Options, run: Run, hold_out_all: bool = False) -> Fitted:
-        """Train a model by the workers."""
-        from mpu_cli.cluster.training import learn
-
-        fitted = Fitted.of(options, *learn(self.collection, options, run), None)
-        return replace(fitted, warnings=(*self.named_cautions(fitted.result.estimates), *fitted.warnings))
-
-    def true_labels(self, fitted: Fitted) -> np.ndarray:
+    def true_labels(self, chosen: HyperParameters) -> np.ndarray:
         """Estimate it by the label frequency."""
-        return self.collection.counts().true_labels(fitted.result.c)
+        return self.collection.counts().true_labels(chosen.c)
 
     def work(self) -> dict[str, int]:
         """Return how many parts and workers the training had, as long as the cluster is there."""

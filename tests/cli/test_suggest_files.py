@@ -9,7 +9,8 @@ from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError
-from mpu_cli.inputs.training_data import fit
+from mpu_cli.core.evidence import Evidence
+from mpu_cli.core.stacking import train
 from mpu_cli.names import LabelNames
 from mpu_cli.names.naming import read_implications
 from mpu_cli.people import missing
@@ -49,7 +50,7 @@ def data(tmp_path_factory):
 def find(data, choice=FIFTY, verified=None, implications=None, jobs=1):
     _, features, labels, _ = data
     problem, run = Problem(features, labels, verified=verified), Run(jobs=jobs)
-    evidence = fit(problem, OPTIONS, run, hold_out_all=True).evidence(problem)
+    evidence = Evidence.of_training(train(problem, OPTIONS, run, hold_out_all=True)[1], problem)
     return missing.find(evidence, problem, IDS, choice, implications, run)
 
 

@@ -114,8 +114,8 @@ def test_with_all_instances_complete_c_is_1(variant):
     model, report = train(Problem(X, S, verified=verified), quick(**variant))
     complete, expected = train(Problem(X, S), quick(**variant | {"c": 1.0}))
     assert as_bytes(model) == as_bytes(complete)
-    assert (report.expected_f1, report.level_f1, report.settings) == (
-        expected.expected_f1, expected.level_f1, expected.settings,
+    assert (report.expected_f1, report.level_f1, report.chosen.settings) == (
+        expected.expected_f1, expected.level_f1, expected.chosen.settings,
     )  # fmt: skip
 
 
@@ -133,7 +133,7 @@ def test_an_ignored_cell_has_no_influence(variant):
         train(Problem(as_features(X), as_labels(s), verified=verified), options) for s in (S, changed)
     )
     assert as_bytes(model) == as_bytes(other)
-    assert_array_equal(report.c, of_other.c)
+    assert_array_equal(report.chosen.c, of_other.chosen.c)
     assert (report.expected_f1, report.level_f1) == (of_other.expected_f1, of_other.level_f1)
     without, _ = train(Problem(as_features(X), as_labels(S)), options)
     assert as_bytes(without) != as_bytes(model)

@@ -84,7 +84,7 @@ def test_labels_are_learned_from_their_features_where_annotations_are_few():
         )
         predicted = csr_array(model.probabilities(test) >= model.thresholds)
         f1.append(2 * predicted.multiply(test_truth).sum() / (predicted.sum() + test_truth.sum()))
-    assert report.settings.prior > 0
+    assert report.chosen.settings.prior > 0
     assert f1[1] > f1[0] + 0.05
 
 
@@ -94,7 +94,7 @@ def test_features_that_mean_nothing_are_not_used():
     shuffled = of_labels[np.random.default_rng(3).permutation(60)]
     misled, report = train(Problem(matrix, annotated, label_features=shuffled), Options(c=0.8, levels=1))
     without, _ = train(Problem(matrix, annotated), Options(c=0.8, levels=1))
-    assert report.settings.prior == 0
+    assert report.chosen.settings.prior == 0
     assert_array_equal(misled.levels[0].weights, without.levels[0].weights)
 
 
@@ -118,8 +118,8 @@ def test_what_is_estimated_is_estimated_from_labels_that_are_annotated():
     for choice in ({}, {"c": 0.5, "threshold": "per-label"}):
         options = Options(levels=1, **choice)
         (model, report), (wide, of_wide) = (train(Problem(matrix, labels), options) for labels in (annotated, more))
-        assert_allclose(of_wide.c[:60], report.c, rtol=1e-3)
-        assert of_wide.settings == report.settings
+        assert_allclose(of_wide.chosen.c[:60], report.chosen.c, rtol=1e-3)
+        assert of_wide.chosen.settings == report.chosen.settings
         assert_allclose(of_wide.level_f1, report.level_f1, rtol=1e-3)
         assert_allclose(of_wide.expected_f1, report.expected_f1, rtol=1e-3)
         assert_allclose(wide.thresholds[:60], model.thresholds, rtol=1e-2)

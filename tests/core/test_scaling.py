@@ -48,10 +48,10 @@ def test_large_numbers_beside_small_ones_ruin_nothing(kind):
     S = csr_array(Y & (np.random.default_rng(2).random(Y.shape) < 0.7))[:400]
     model, result = train(Problem(X[:400], S), Options())
     assert result.scaling in SCALINGS or model.rbf is not None
-    assert result.c[0] == pytest.approx(0.7, abs=0.1)
+    assert result.chosen.c[0] == pytest.approx(0.7, abs=0.1)
     assert result.expected_f1 == pytest.approx(f1_of(model, X[400:], Y[400:]), abs=0.08)
     assert result.expected_f1 > 0.8
-    assert result.estimates.dominating.column == X.shape[1] - 1
+    assert result.chosen.estimates.dominating.column == X.shape[1] - 1
     plain, _ = train(Problem(X[:400], S), Options(features="linear"))
     assert f1_of(plain, X[400:], Y[400:]) < 0.6
 
@@ -61,7 +61,7 @@ def test_nothing_changes_for_texts_of_unit_length():
     X, Y = texts(300)
     problem = Problem(X, csr_array(Y))
     (auto, result), (linear, _) = (train(problem, Options(features=features)) for features in (None, "linear"))
-    assert result.scaling is result.estimates.dominating is None
+    assert result.scaling is result.chosen.estimates.dominating is None
     for level, other in zip(auto.levels, linear.levels, strict=True):
         assert np.array_equal(level.weights, other.weights)
 

@@ -54,10 +54,10 @@ def by_hand(problem, rows: np.ndarray, without: np.ndarray | None = None, **chan
 def test_report(problem):
     steps = Steps()
     model, report = train(Problem(*problem), quick(levels=3), Run(step=steps))
-    assert report.c.tolist() == [report.estimates.estimate.c] * 4
+    assert report.chosen.c.tolist() == [report.chosen.estimates.estimate.c] * 4
     assert len(report.level_f1) == 3
     assert report.expected_f1 == pytest.approx(report.level_f1[-1])
-    assert report.settings.epochs == 2
+    assert report.chosen.settings.epochs == 2
     assert list(steps.ticks) == [
         "estimating c", "choosing settings",
         "learning level 0",
@@ -75,12 +75,15 @@ def test_what_is_given_is_neither_estimated_nor_chosen(problem):
     c = np.array([0.3, 0.5, 0.7, 1.0])
     steps = Steps()
     model, report = train(Problem(*problem), quick(levels=1, c=c, cost=7.0, threshold=0.25), Run(step=steps))
-    assert report.c.tolist() == c.tolist()
-    assert report.estimates.estimate is None
-    assert (report.settings.cost, report.settings.step) == (7.0, default_step(2, Features.of(problem[0]).coherence))
+    assert report.chosen.c.tolist() == c.tolist()
+    assert report.chosen.estimates.estimate is None
+    assert (report.chosen.settings.cost, report.chosen.settings.step) == (
+        7.0,
+        default_step(2, Features.of(problem[0]).coherence),
+    )
     assert list(steps.ticks) == ["learning level 0", "predicting level 0 out of fold", "choosing thresholds"]
     assert model.thresholds.tolist() == [0.25] * 4
-    assert train(Problem(*problem), quick(cost=7.0, epochs=None))[1].settings.epochs == default_epochs(120)
+    assert train(Problem(*problem), quick(cost=7.0, epochs=None))[1].chosen.settings.epochs == default_epochs(120)
 
 
 @pytest.mark.parametrize("threshold", ["pu-f1", "per-label", "macro-f1", 0.3])
@@ -104,8 +107,8 @@ def test_model_is_the_same_bytes_whatever_jobs():
     X, S = as_features(X), hide(Y, 0.2)
     one, two = (train(Problem(X, S), quick(), Run(jobs=jobs)) for jobs in (1, 2))
     assert as_bytes(one[0]) == as_bytes(two[0])
-    assert (one[1].c[0], one[1].settings, one[1].level_f1, one[1].expected_f1) == (
-        two[1].c[0], two[1].settings, two[1].level_f1, two[1].expected_f1,
+    assert (one[1].chosen.c[0], one[1].chosen.settings, one[1].level_f1, one[1].expected_f1) == (
+        two[1].chosen.c[0], two[1].chosen.settings, two[1].level_f1, two[1].expected_f1,
     )  # fmt: skip
 
 
@@ -127,7 +130,7 @@ def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
 
     model, report = train(Problem(matrix, labels), replace(options, levels=1))
     last, c = deal(120, 3, 0)[0], LabelFrequency(np.full(4, 0.7))
-    task = LearningTask(Features.of(matrix), labels, c, report.settings)
+    task = LearningTask(Features.of(matrix), labels, c, report.chosen.settings)
     first = np.setdiff1d(np.arange(len(labels.indptr) - 1), last)
     _, held_out = learn([Fold(task, (first, last), last)])
     probabilities = held_out.probabilities
@@ -202,8 +205,8 @@ def test_expected_f1_on_digits_is_the_true_one(digits, missing):
     model, report = train(Problem(X[inner], hide(Y[inner], missing)), Options())
     f1 = f1_score(Y[outer].toarray(), model.probabilities(X[outer]) >= model.thresholds, average="micro")
     assert report.expected_f1 == pytest.approx(f1, abs=0.05)
-    assert report.c[0] == pytest.approx(1 - missing, abs=0.05)
-    assert report.estimates.estimate.predictable
+    assert report.chosen.c[0] == pytest.approx(1 - missing, abs=0.05)
+    assert report.chosen.estimates.estimate.predictable
 
 
 def test_a_model_that_cannot_fit_in_memory_is_refused_with_its_size(monkeypatch):

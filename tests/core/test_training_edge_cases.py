@@ -87,7 +87,7 @@ def test_everything_is_finite(data, options):
     assert probabilities.shape == (n, q)
     assert ((probabilities >= 0) & (probabilities <= 1)).all()
     assert ((model.thresholds >= 0) & (model.thresholds <= 1)).all()
-    assert ((report.c > 0) & (report.c <= 1)).all()
+    assert ((report.chosen.c > 0) & (report.chosen.c <= 1)).all()
     assert np.isfinite([*report.level_f1, report.expected_f1]).all()
     assert report.expected_f1 >= 0
 

@@ -28,7 +28,7 @@ def test_each_loss_predicts_what_is_true(loss):
     model, report = train(
         Problem(as_features(X[:400]), hide(Y[:400], 0.4)), Options(loss=loss, c=0.6, epochs=10, features="linear")
     )
-    assert report.settings.loss == loss
+    assert report.chosen.settings.loss == loss
     f1 = f1_score(Y[400:], model.probabilities(as_features(X[400:])) >= model.thresholds, average="micro")
     assert f1 > 0.6  # of labels with much noise: 0.65 where none is missing
     assert report.expected_f1 == pytest.approx(f1, abs=0.08)
@@ -37,7 +37,7 @@ def test_each_loss_predicts_what_is_true(loss):
 def test_auto_takes_the_loss_with_the_larger_estimate():
     def estimate(loss: str | None):
         _, report = train(Problem(*problem()), Options(loss=loss, levels=1, c=0.7, folds=4, features="linear"))
-        return report.settings, report.level_f1[0]
+        return report.chosen.settings, report.level_f1[0]
 
     found = dict(estimate(loss)[::-1] for loss in (PU_LOGISTIC, SQUARED_HINGE))
     settings, f1 = estimate(None)
@@ -48,13 +48,13 @@ def test_auto_takes_the_loss_with_the_larger_estimate():
 @pytest.mark.parametrize("given", [{"cost": 3.0}, {"eta0": 1.0}, {"sample": 100}], ids=lambda given: next(iter(given)))
 def test_auto_is_pu_logistic_where_its_settings_are_given_or_the_data_are_large(given):
     _, report = train(Problem(*problem()), Options(levels=1, c=0.7, folds=2, epochs=2, **given))
-    assert report.settings.loss == PU_LOGISTIC
+    assert report.chosen.settings.loss == PU_LOGISTIC
 
 
 def test_c_of_the_squared_hinge_can_be_given_and_does_not_depend_on_threads():
     options = Options(loss=SQUARED_HINGE, cost=0.5, c=0.7, folds=4)
     models = [train(Problem(*problem()), options, Run(jobs=jobs)) for jobs in (1, 2)]
-    assert models[0][1].settings.cost == 0.5
+    assert models[0][1].chosen.settings.cost == 0.5
     for one, other in zip(models[0][0].levels, models[1][0].levels, strict=True):
         assert_array_equal(one.weights, other.weights)
 

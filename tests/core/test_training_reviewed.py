@@ -36,18 +36,18 @@ def test_c_comes_from_the_reviewed_instances_and_the_automatic_estimate_stands_b
     X, S, Y = problem
     reviewed = review(Y, np.arange(0, 600, 4))
     _, report = train(Problem(X, as_labels(S), **reviewed), Options(**QUICK))
-    assert report.estimates.reviewed.instances == 150
-    expected = from_review(as_labels(S), reviewed["verified"], reviewed["sampled"], report.estimates.estimate.c)
-    assert_array_equal(report.c, expected.rates)
-    assert_array_equal(report.estimates.reviewed.true, Y[::4].sum(axis=0))
-    assert np.corrcoef(report.c, np.linspace(0.2, 0.9, 8))[0, 1] > 0.9
+    assert report.chosen.estimates.reviewed.instances == 150
+    expected = from_review(as_labels(S), reviewed["verified"], reviewed["sampled"], report.chosen.estimates.estimate.c)
+    assert_array_equal(report.chosen.c, expected.rates)
+    assert_array_equal(report.chosen.estimates.reviewed.true, Y[::4].sum(axis=0))
+    assert np.corrcoef(report.chosen.c, np.linspace(0.2, 0.9, 8))[0, 1] > 0.9
 
 
 def test_c_that_is_given_is_used(problem):
     X, S, Y = problem
     _, report = train(Problem(X, as_labels(S), **review(Y, np.arange(100))), Options(c=0.7, **QUICK))
-    assert_array_equal(report.c, np.full(8, 0.7))
-    assert report.estimates.reviewed is report.estimates.estimate is None
+    assert_array_equal(report.chosen.c, np.full(8, 0.7))
+    assert report.chosen.estimates.reviewed is report.chosen.estimates.estimate is None
 
 
 def test_no_reviewed_instances_change_nothing(problem):
@@ -55,14 +55,14 @@ def test_no_reviewed_instances_change_nothing(problem):
     without, _ = train(Problem(X, as_labels(S)), Options(**QUICK))
     with_none, report = train(Problem(X, as_labels(S), sampled=np.arange(0)), Options(**QUICK))
     assert as_bytes(without) == as_bytes(with_none)
-    assert report.estimates.reviewed is None
+    assert report.chosen.estimates.reviewed is None
 
 
 def test_where_all_is_reviewed_there_is_no_automatic_estimate(problem):
     X, S, Y = problem
     _, report = train(Problem(X, as_labels(S), **review(Y, np.arange(600))), Options(**QUICK))
-    assert report.estimates.estimate is None
-    assert report.estimates.reviewed.c == pytest.approx(S.sum() / Y.sum(), abs=0.01)
+    assert report.chosen.estimates.estimate is None
+    assert report.chosen.estimates.reviewed.c == pytest.approx(S.sum() / Y.sum(), abs=0.01)
 
 
 def test_reviewed_instances_need_what_was_found(problem):
@@ -83,9 +83,10 @@ def test_a_review_goes_before_a_second_file(problem):
     both = np.vstack([S[:500], Y[500:]])
     given = Problem(X, as_labels(both), verified=verified, sampled=np.arange(100), second=np.arange(500, 600))
     _, report = train(given, Options(**QUICK))
-    assert report.estimates.reviewed.instances == 100
+    assert report.chosen.estimates.reviewed.instances == 100
     assert_array_equal(
-        report.c, from_review(as_labels(both), verified, np.arange(100), report.estimates.estimate.c).rates
+        report.chosen.c,
+        from_review(as_labels(both), verified, np.arange(100), report.chosen.estimates.estimate.c).rates,
     )
 
 

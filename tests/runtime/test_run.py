@@ -2,10 +2,10 @@
 
 import threading
 
+from mpu_cli.core import stacking
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.errors import MpuError
-from mpu_cli.inputs.training_data import fit
 from mpu_cli.runtime import run as runs
 from mpu_cli.runtime.run import Run
 from tests import kernels
@@ -22,7 +22,7 @@ def test_two_threads_with_other_kernels_and_seeds_get_the_bytes_of_two_separate_
     runs = [Run(seed=seed, jobs=2, kernel=kernel) for seed, kernel in enumerate((kernels.AVAILABLE * 3)[:3])]
 
     def train(run: Run) -> list[bytes]:
-        return as_bytes(fit(Problem(*problem), OPTIONS, run).model)
+        return as_bytes(stacking.train(Problem(*problem), OPTIONS, run)[0])
 
     alone = [train(run) for run in runs]
     together: dict[int, list[bytes]] = {}

@@ -155,8 +155,7 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
     else:
         assert pooled is not None  # of annotations, and nothing else to go by
         found |= {"method": method, "labels_used": len(pooled.labels)}
-    cautions = [] if data.review is None else data.review.cautions(data.names)
-    return found | {"warnings": [*cautions, *data.named_cautions(estimates), *estimates.warnings()]}
+    return found | {"warnings": data.warnings(estimates)}
 
 
 def by_people(found: dict[str, Any]) -> list[str]:

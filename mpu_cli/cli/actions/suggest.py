@@ -20,6 +20,7 @@ from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.verified import Verdict
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.predictions import Cells, values_at
+from mpu_cli.core.stacking import train
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
 from mpu_cli.inputs.training_data import Sources, frequency_file, training_set
 from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
@@ -182,7 +183,7 @@ def suggest(
             "there are no rules that say which labels imply others, so none can be filled in; give --implied RULES"
         )
     rules_file = _refuse_files(sources, outputs, options)
-    warnings, fitted, filled = [], None, None
+    model = filled = None
     with ExitStack() as stack:
         save = None if outputs.model is None else stack.enter_context(bundle.writer(outputs.model))
         data = training_set(sources, run, is_read_again=outputs.fill)
@@ -192,14 +193,13 @@ def suggest(
         choice = replace(choice, columns=outputs.suggestible.beside(sources.file).of(data.ids, data.names))
         if data.scores is not None:
             evidence = Evidence.of_scores(data.scores, data, asked, run)
-            warnings += [] if data.review is None else data.review.cautions(data.names)
-            warnings += data.named_cautions(evidence.estimates)
         else:
-            fitted = data.fit(asked, run, hold_out_all=True)
-            evidence = fitted.evidence(data)
+            model, result = train(data, asked, run, hold_out_all=True)
+            evidence = Evidence.of_training(result, data)
+        warnings = data.warnings(evidence.estimates)
         found = find(evidence, data, data.ids, choice, data.implications, run)
-        if save is not None and fitted is not None:
-            save(data.assembled(fitted, options, run, data.described()))
+        if save is not None and model is not None:
+            save(data.assembled(model, result, options, run, data.described()))
         if outputs.fill and outputs.target is not None:
             if (
                 rules_file is not None and data.implications is not None
@@ -214,12 +214,12 @@ def suggest(
                 warnings.append("no list of what was filled in stands beside the output, so it will count as annotated")
         elif outputs.target is not None:
             why = None
-            if outputs.why and fitted is not None:
+            if outputs.why and model is not None:
                 cells = found.listed.rows, found.listed.columns
                 of_features = (
                     None if outputs.by_number or data.stored_vectorizer is None else data.stored_vectorizer.features
                 )
-                why = list(map("; ".join, named_reasons(fitted.model, data.features, *cells, of_features)))
+                why = list(map("; ".join, named_reasons(model, data.features, *cells, of_features)))
             listed = found.listed
             with open_output(outputs.target) as out:
                 decisions.write(
@@ -262,7 +262,7 @@ def suggest(
         label: ({} if names is None else {"name": names.name(label)}) | {"missing": of, "low": low, "high": high}
         for label, (of, low, high) in zip(data.ids.tolist(), counts.tolist(), strict=True)
     }
-    return Listed(report | {"warnings": [*evidence.warnings, *warnings]}, frequency, found, data.record_ids, names)
+    return Listed(report | {"warnings": warnings}, frequency, found, data.record_ids, names)
 
 
 def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path | None:

@@ -24,10 +24,12 @@ from mpu_cli.cli.messages import detail, is_quiet, output_report
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.printing import FIRST_OF_ALL, QUESTIONS, WIDE, print_groups, print_lines
 from mpu_cli.cluster import Address
+from mpu_cli.core import stacking
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, STANDARDISED, Options
+from mpu_cli.core.selection import TrainingResult
 from mpu_cli.errors import STANDARD_STREAM, FilesError, MpuError, RejectedError, counted, without_secrets
-from mpu_cli.inputs.training_data import ClusterData, Fitted, Sources, cluster_data, frequency_file, training_set
+from mpu_cli.inputs.training_data import ClusterData, Sources, cluster_data, frequency_file, training_set
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.report import as_json, present
@@ -98,15 +100,20 @@ def train(
             gate.refuse_other_numbers(packed(data.stored_vectorizer))
         described = in_background(data.described)  # while models are learned
         asked = data.resolved(options)
-        fitted = data.fit(asked, run, hold_out_all=oof is not None)
+        if isinstance(data, ClusterData):
+            from mpu_cli.cluster.training import train_by_workers
+
+            predictor, result = train_by_workers(data.collection, asked, run)
+        else:
+            predictor, result = stacking.train(data, asked, run, hold_out_all=oof is not None)
         with run.step("writing the model"):
             if oof is not None:
-                write_out_of_fold(oof, fitted, data.ids, data.instances_of_file)
-            model = data.assembled(fitted, options, run, described.result())
+                write_out_of_fold(oof, result, predictor.thresholds, data.ids, data.instances_of_file)
+            model = data.assembled(predictor, result, options, run, described.result())
             if gate is None:
                 save(model)
-        outcome = None if gate is None else gate.test(model, float(data.true_labels(fitted).sum()) / len(data))
-        thresholds = dict(zip(data.ids.tolist(), fitted.model.thresholds.tolist(), strict=True))
+        outcome = None if gate is None else gate.test(model, float(data.true_labels(result.chosen).sum()) / len(data))
+        thresholds = dict(zip(data.ids.tolist(), predictor.thresholds.tolist(), strict=True))
         shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
         report = {
             "model": target,
@@ -114,13 +121,16 @@ def train(
             "features": len(model.occurring.indices),
             "labels": len(data.ids),
             **present(labels_never_annotated=len(data.never_annotated) or None, review=data.review),
-            **fitted.findings,
-            **present(c_assumption=fitted.result.estimates.assumption),
+            **data.findings(options, predictor, result),
+            **present(c_assumption=result.chosen.estimates.assumption),
             **({"thresholds": thresholds} if shared is None else {"threshold": shared}),
             "seconds": seconds,
             "peak_bytes": peak_bytes(),
             **present(cluster=data.work() if isinstance(data, ClusterData) else None, acceptance=outcome),
-            "warnings": [*fitted.warnings, *(() if outcome is None else outcome.pop("warnings"))],
+            "warnings": [
+                *data.warnings(result.chosen.estimates),
+                *(() if outcome is None else outcome.pop("warnings")),
+            ],
         }
         if gate is not None and outcome is not None and outcome["accepted"]:
             gate.replace_present(save, model)
@@ -133,12 +143,14 @@ def train(
 _ROWS = 4096
 
 
-def write_out_of_fold(target: str | Path, fitted: Fitted, ids: np.ndarray, n: int) -> None:
+def write_out_of_fold(
+    target: str | Path, result: TrainingResult, thresholds: np.ndarray, ids: np.ndarray, n: int
+) -> None:
     """Write out-of-fold predictions of the first n instances, in the form of ``mpu predict --format both``.
 
     The file is written completely or not at all. `ids` are the labels, as written in files: int64, shape (q,).
     """
-    predictions, thresholds = fitted.result.held_out.probabilities, fitted.model.thresholds
+    predictions = result.held_out.probabilities
     everything = np.zeros(1, np.float32)
     with open_output(target) as out:
         for start in range(0, n, _ROWS):

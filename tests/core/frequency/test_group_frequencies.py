@@ -82,9 +82,9 @@ def test_training_takes_c_of_the_groups():
     X, Y, S, groups = grouped()
     problem = Problem(as_features(X), as_labels(S), groups=groups)
     _, report = train(problem, Options(levels=1, features="linear"))
-    assert_allclose(report.estimates.groups.c, C, atol=0.06)
-    assert report.c[0] == pytest.approx(S.sum() / Y.sum(), abs=0.05)
-    rows = report.estimates.groups.rows(groups, as_labels(S))
+    assert_allclose(report.chosen.estimates.groups.c, C, atol=0.06)
+    assert report.chosen.c[0] == pytest.approx(S.sum() / Y.sum(), abs=0.05)
+    rows = report.chosen.estimates.groups.rows(groups, as_labels(S))
     truth = [Y[groups.of_instances == g].sum() - S[groups.of_instances == g].sum() for g in range(2)]
     assert [row["missing"] for row in rows] == pytest.approx(truth, rel=0.35)
     assert [row["group"] for row in rows] == ["well", "badly"]
