@@ -23,7 +23,6 @@ from mpu_cli.bundle.model_arrays import number_list
 from mpu_cli.errors import without_secrets
 from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.options import options_of
-from mpu_cli.runtime.report import HIDDEN, NULL
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.untrusted import expect, json_object
 from mpu_cli.svmlight.streams import Files, Source, files_of
@@ -42,16 +41,16 @@ class Origin:
     time: str  # Time of saving: ISO 8601, in UTC.
     instances: int
     # Number of annotations of each label of the model.
-    annotated: list[int] = field(metadata=HIDDEN)  # long, and asked for by label
+    annotated: list[int]
     # Number of true labels, estimated from these by the label frequency and by decisions of reviewers.
-    true: list[float] = field(metadata=HIDDEN)
+    true: list[float]
     options: dict[str, Any]  # The options that differ from their defaults: JSON values.
     versions: dict[str, str]  # Versions of mpu, Python and the numerical packages.
     kernel: str  # The inner loops: "numpy" or "numba".
-    source: str | None = field(default=None, metadata=NULL)  # The data, as the user named them; None for arrays.
+    source: str | None = None  # The data, as the user named them; None for arrays.
     # `source_bytes`, `source_sha256`: Size and checksum of that file; None if it was a stream, or changed meanwhile.
-    source_bytes: int | None = field(default=None, metadata=NULL)
-    source_sha256: str | None = field(default=None, metadata=NULL)
+    source_bytes: int | None = None
+    source_sha256: str | None = None
     # By `_OF_FILE`, if the data were several files; `source` has their number.
     files: list[dict[str, Any]] = field(default_factory=list)
     others: list[str] = field(default_factory=list)  # Other training files, each with its option.

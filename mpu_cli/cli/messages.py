@@ -24,10 +24,10 @@ from typing import Any
 
 import click
 
+from mpu_cli.cli.printing import as_json
 from mpu_cli.errors import MpuError, for_terminal, without_secrets
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import ReadFile, reads_counted
-from mpu_cli.runtime.report import as_json
 from mpu_cli.runtime.run import Bytes
 
 _QUIET, _NORMAL, _VERBOSE = -1, 0, 1

@@ -1,18 +1,47 @@
-"""Reports for people: tables, and names with their values."""
+"""Reports: as JSON, and for people as tables, and as names with their values.
 
+A report is a dictionary, perhaps with dataclasses within. docs/reports.md has the fields.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import click
 
 from mpu_cli.errors import for_terminal
-from mpu_cli.runtime.report import as_json
 
 QUESTIONS = "mpu suggest FILE --questions 40"
 # An interval of c by annotations alone that is wider leaves too much open: reports begin with what to do.
 WIDE = 0.2
 _MOST_LISTED = 20  # numbers of a list
 FIRST_OF_ALL = f"answer 40 questions, since annotations alone leave c open: {QUESTIONS}"
+
+
+def present(**values: Any) -> dict[str, Any]:
+    """Return the values that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def as_json(value: Any) -> Any:
+    """Return a report, or a value in one, as JSON values: NaN is null, keys are texts.
+
+    A field of a dataclass whose default is None is left out where it is None.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        inner = {of.name: getattr(value, of.name) for of in fields(value)}
+        left_out = {of.name for of in fields(value) if of.default is None and inner[of.name] is None}
+        return {name: as_json(item) for name, item in inner.items() if name not in left_out}
+    if isinstance(value, Mapping):
+        return {str(key): as_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(item) for item in value]
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return str(value) if isinstance(value, Path) else value
 
 
 def print_table(rows: list[list[Any]]) -> None:

@@ -5,12 +5,12 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.cli.actions import suggest
+from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.errors import InputError
-from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.stacking import train
+from mpu_cli.errors import InputError
 from mpu_cli.names import LabelNames
 from mpu_cli.names.naming import read_implications
 from mpu_cli.people import missing

@@ -8,7 +8,16 @@ import click
 import numpy as np
 
 from mpu_cli.cli.messages import output_report
-from mpu_cli.cli.printing import FIRST_OF_ALL, QUESTIONS, WIDE, print_groups, print_lines, print_rates, print_table
+from mpu_cli.cli.printing import (
+    FIRST_OF_ALL,
+    QUESTIONS,
+    WIDE,
+    present,
+    print_groups,
+    print_lines,
+    print_rates,
+    print_table,
+)
 from mpu_cli.core.frequency import questions
 from mpu_cli.core.frequency.estimators import has_evidence
 from mpu_cli.core.frequency.review_frequency import instances_to_review
@@ -24,7 +33,6 @@ from mpu_cli.inputs.training_data import Sources, TrainingData, training_set
 from mpu_cli.names import EVERY_LABEL, Suggestible
 from mpu_cli.review import decisions
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.report import present
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 

@@ -13,7 +13,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle.predicting import Fitness, reaching
 from mpu_cli.cli.messages import info, output_report, warn
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.cli.printing import print_table, print_values
+from mpu_cli.cli.printing import present, print_table, print_values
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import (
@@ -45,7 +45,6 @@ from mpu_cli.names import LabelNames, Naming
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.report import present
 from mpu_cli.runtime.run import Bytes, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading

@@ -11,12 +11,11 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle.provenance import parse_origin
 from mpu_cli.cli.messages import output_report, warn
-from mpu_cli.cli.printing import print_values
+from mpu_cli.cli.printing import present, print_values
 from mpu_cli.core.explanation import explain
 from mpu_cli.core.frequency.estimators import ASSUMPTION, ASSUMPTION_OF_ONE_LABEL
 from mpu_cli.errors import ModelError, MpuError
 from mpu_cli.names.label_names import is_number, label_of, quoted
-from mpu_cli.runtime.report import present
 from mpu_cli.text.stored import unpacked
 
 _ELSEWHERE = ("c", "c_estimated", "c_known", "levels")  # options that the report has under other names
@@ -69,7 +68,9 @@ class _Described:
             },
             "thresholds": {"lowest": float(thresholds.min()), "highest": float(thresholds.max())},
             "options": {name: value for name, value in options.items() if name not in _ELSEWHERE},
-            "origin": self.origin,
+            "origin": None
+            if self.origin is None
+            else {name: value for name, value in vars(self.origin).items() if name not in ("annotated", "true")},
             "of_labels": of_labels,
         }
 

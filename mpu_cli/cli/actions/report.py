@@ -20,7 +20,7 @@ from mpu_cli.bundle import provenance
 from mpu_cli.cli.actions import estimate_c, suggest
 from mpu_cli.cli.actions.review import texts_of
 from mpu_cli.cli.messages import info, output_report
-from mpu_cli.cli.printing import FIRST_OF_ALL, WIDE
+from mpu_cli.cli.printing import FIRST_OF_ALL, WIDE, as_json
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
 from mpu_cli.inputs.training_data import Sources
@@ -28,7 +28,6 @@ from mpu_cli.names.lines import cell
 from mpu_cli.people.suggestions import Choice
 from mpu_cli.review.page import asset, digest
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.report import as_json
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 from mpu_cli.text.sidecars import Sidecars

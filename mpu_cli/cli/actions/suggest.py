@@ -13,7 +13,7 @@ from mpu_cli import bundle
 from mpu_cli.cli.actions import estimate_c
 from mpu_cli.cli.messages import detail, info, output_report
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.cli.printing import QUESTIONS
+from mpu_cli.cli.printing import QUESTIONS, present
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.labels.implications import Implications
@@ -29,7 +29,6 @@ from mpu_cli.people.missing import Suggestions, find
 from mpu_cli.people.suggestions import Choice
 from mpu_cli.review import decisions
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.report import present
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
 from mpu_cli.svmlight.streams import Content, Counted, Files, Source, open_input, open_output, refuse_unwritable

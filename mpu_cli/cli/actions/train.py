@@ -22,7 +22,7 @@ from mpu_cli.bundle.predicting import select
 from mpu_cli.cli.commands import Acceptance
 from mpu_cli.cli.messages import detail, is_quiet, output_report
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.cli.printing import FIRST_OF_ALL, QUESTIONS, WIDE, print_groups, print_lines
+from mpu_cli.cli.printing import FIRST_OF_ALL, QUESTIONS, WIDE, as_json, present, print_groups, print_lines
 from mpu_cli.cluster import Address
 from mpu_cli.core import stacking
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
@@ -32,7 +32,6 @@ from mpu_cli.errors import STANDARD_STREAM, FilesError, MpuError, RejectedError,
 from mpu_cli.inputs.training_data import ClusterData, Sources, cluster_data, frequency_file, training_set
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.parallel import in_background
-from mpu_cli.runtime.report import as_json, present
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, peak_bytes
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.streams import Files, compression_named, files_of, open_output, refuse_unwritable, stem
