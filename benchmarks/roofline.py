@@ -18,7 +18,7 @@ from benchmarks.work import Work
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.sgd import Fold, LearningTask, Settings
-from mpu_cli.core.validation import learn
+from mpu_cli.core.validation import train_folds
 from mpu_cli.runtime.options import KERNELS
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
@@ -85,9 +85,9 @@ def time_kernels(path: Path, run: Run) -> list[Timing]:
     task = LearningTask(features, data.labels, c, Settings(cost=300, epochs=1), run)
     longer = replace(task, settings=Settings(cost=300, epochs=1 + _EPOCHS))
     every = (np.arange(n),)
-    learn([Fold(task, every)])  # compiles
-    (model, _), one = _timed(lambda: learn([Fold(task, every)]))
-    _, more = _timed(lambda: learn([Fold(longer, every)]))
+    train_folds([Fold(task, every)])  # compiles
+    (model, _), one = _timed(lambda: train_folds([Fold(task, every)]))
+    _, more = _timed(lambda: train_folds([Fold(longer, every)]))
 
     starts = range(0, n, _PREDICTED_TOGETHER)
     _, predict_seconds = _timed(

@@ -102,7 +102,7 @@ def compiled(tmp_path_factory):
     from mpu_cli.core.features import Features
     from mpu_cli.core.frequency.label_frequency import LabelFrequency
     from mpu_cli.core.sgd import Fold, LearningTask, Settings
-    from mpu_cli.core.validation import learn
+    from mpu_cli.core.validation import train_folds
     from mpu_cli.experiment.methods import make
     from mpu_cli.svmlight.reader import parse_block
 
@@ -111,7 +111,7 @@ def compiled(tmp_path_factory):
 
     def learned() -> None:
         task = LearningTask(features, S, LabelFrequency(np.ones(1)), Settings(epochs=1))
-        model, _ = learn([Fold(task, (np.arange(1),))])
+        model, _ = train_folds([Fold(task, (np.arange(1),))])
         model.probabilities(features)
 
     work: list[Callable[[], object]] = [

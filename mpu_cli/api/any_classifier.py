@@ -39,8 +39,8 @@ UNANNOTATED = (NEGATIVE, WEIGHTED, AUTO)
 Soften = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def learned(estimator: Any, X: Any, targets: np.ndarray) -> list[Any]:
-    """Learn labels from instances, by copies of the classifier; return one of all labels, or one of each.
+def fit_copies(estimator: Any, X: Any, targets: np.ndarray) -> list[Any]:
+    """Fit copies of the classifier to labels of instances; return one of all labels, or one of each.
 
     Targets (n x q) are how probable it is that the label is true. Of 0 and 1, the classifier learns them. Of others,
     the cell is a positive with this weight, and a negative with the rest (Elkan and Noto 2008, Section 3). NaN: it
@@ -114,7 +114,7 @@ def held_out(
         if soften is not None:
             among = None if kin is None else kin[train]
             aims = soften(held_out(estimator, part, aims, how, among), train)
-        return scores(learned(estimator, part, aims), _safe_indexing(X, test), targets.shape[1])
+        return scores(fit_copies(estimator, part, aims), _safe_indexing(X, test), targets.shape[1])
 
     folds = deal(len(targets), *how, kin)
     scored = np.empty(targets.shape, np.float32)
@@ -279,7 +279,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         chosen = learning.parameters_of(as_mpu, named.of_columns)
         (X,), run, options = indexable(X), learning.run_of(chosen), learning.options(chosen, annotations)
         problem = annotations.problem(learning.without_features(len(named.matrix.indptr) - 1))
-        evidence = self._learn(X, problem, options, run, unannotated)
+        evidence = self._fit_by_scores(X, problem, options, run, unannotated)
         learning.warn_of(evidence.estimates.warnings(), evidence.estimates, annotations)
         thresholds, expected = evidence.decision(problem.labels, options.threshold)
         self._evidence, self._annotations, self._chosen = evidence, annotations, chosen
@@ -296,7 +296,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         self.out_of_fold_scores_ = annotations.widened(self._scores)
         return self
 
-    def _learn(self, X: Any, problem: Problem, options: Options, run: Run, unannotated: str | None) -> Evidence:
+    def _fit_by_scores(self, X: Any, problem: Problem, options: Options, run: Run, unannotated: str | None) -> Evidence:
         """Learn from all instances, and return what their out-of-fold scores say.
 
         Weights are by classifiers of a cross-validation, and where scores are out of fold, of one within the instances
@@ -334,7 +334,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
             if self.weighted_:
                 targets, self._scores, evidence = soft, others, by_weights
         with run.step("learning"):
-            self.estimators_ = learned(estimator, X, targets)
+            self.estimators_ = fit_copies(estimator, X, targets)
         return evidence
 
     def predict(self, X: Any) -> np.ndarray:

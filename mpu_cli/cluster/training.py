@@ -130,7 +130,7 @@ def _picked(part: PartRows, rows: np.ndarray) -> tuple[csr_array, csr_array]:
     return part.features[rows].as_sparse(), part.labels[rows]
 
 
-def _learn(
+def _train_block(
     part: PartRows,
     shard_and_round: tuple[int, int],
     block: slice,
@@ -140,7 +140,7 @@ def _learn(
     seen: int,
     run: Run,
 ) -> LinearModel:
-    """Continue learning a block of labels from a shard, where the parts before have left it."""
+    """Continue the training of a block of labels on a shard, where the parts before have left it."""
     shard, round_ = shard_and_round
     frequency = LabelFrequency.of(rates, part.labels.shape)
     of_round = replace(run, seed=_seed(part.seed, round_))
@@ -203,8 +203,8 @@ class _Level:
     settings: Settings
     run: Run
 
-    def learn(self, enough: int, number: int) -> tuple[LinearModel, list[Handle]]:
-        """Learn the model of all instances, and predict at least `enough` by models that have not seen them.
+    def train(self, enough: int, number: int) -> tuple[LinearModel, list[Handle]]:
+        """Train the model of all instances, and predict at least `enough` by models that have not seen them.
 
         Returns: `held_out`: handles of what `_predict` returns of each part.
         """
@@ -249,7 +249,7 @@ class _Level:
             if size := _size_of_shard(shard, self.sizes[number]):
                 of_part = replace(settings, cost=settings.cost * n / size)  # lambda is that for n instances
                 arguments = (shard, round_), block, self.rates, of_part, model, seen, self.run.on_a_worker()
-                model = self.executor.submit(_learn, self.parts[number], *arguments)
+                model = self.executor.submit(_train_block, self.parts[number], *arguments)
                 seen += size
         return model
 
@@ -282,7 +282,7 @@ def _size_of_shard(shard: int, size: int) -> int:
 
 
 def train_by_workers(collection: Collection, options: Options, run: Run) -> tuple[StackedModel, TrainingResult]:
-    """Learn a linear model of all labels; errors as for `core.stacking.train`, and ClusterError.
+    """Train a linear model of all labels; errors as for `core.stacking.train`, and ClusterError.
 
     No more instances than the sample has are fetched, and learned from here, as on one machine.
     """
@@ -315,7 +315,7 @@ def train_by_workers(collection: Collection, options: Options, run: Run) -> tupl
         if number:
             level = level.above(held_out, levels.calibrate_features(), scale)
             levels.forget()
-        model, held_out = level.learn(n if number < n_levels - 1 else options.sample, number)
+        model, held_out = level.train(n if number < n_levels - 1 else options.sample, number)
         levels.add(model, level.compared(held_out, options.sample))
     with run.step("choosing thresholds"):
         model_of_all, result = levels.finish(chosen, options.threshold)

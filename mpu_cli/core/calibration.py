@@ -240,9 +240,9 @@ AnyCalibration: TypeAlias = Calibration | StratifiedCalibration
 
 
 def calibrate(held_out: HeldOut) -> Calibration | None:
-    """Learn the map from predictions and annotations.
+    """Estimate the map from predictions and annotations.
 
-    Returns: None where no label is annotated, so that there is nothing to learn it from.
+    Returns: None where no label is annotated, so that there is nothing to estimate it from.
 
     Of a thousand labels that are predicted with 0.5, four hundred are annotated: half of the true ones.
 
@@ -257,7 +257,7 @@ def calibrate(held_out: HeldOut) -> Calibration | None:
 
 
 def calibrate_binned(binned: BinnedCells) -> Calibration | None:
-    """Learn one map from counted cells of all strata; None as for `calibrate`."""
+    """Estimate one map from counted cells of all strata; None as for `calibrate`."""
     there = np.flatnonzero(binned.cells.sum(axis=0))
     cells, true = (count[:, there].sum(axis=0) for count in (binned.cells, binned.true))
     if not true.any():
@@ -294,7 +294,7 @@ def _drawn_in(z: np.ndarray, there: np.ndarray) -> np.ndarray:
 
 
 def calibrate_strata(binned: BinnedCells, annotations: np.ndarray) -> AnyCalibration | None:
-    """Learn a map for each stratum from counted cells.
+    """Estimate a map for each stratum from counted cells.
 
     A map for all of them comes first. What it makes of predictions is corrected in each stratum by the same regression,
     shrunk to it as if by more true labels, which are as it says.

@@ -76,8 +76,8 @@ class Evidence:
 
 
 def calibrated_by(scores: np.ndarray, labels: csr_array, frequency: LabelFrequency) -> Calibration:
-    """Learn what makes probabilities of scores; DataError where no label is annotated in a cell that is not ignored."""
-    learned = calibrate(HeldOut(scores, labels, frequency))
-    if learned is None:
+    """Return what calibrates scores; DataError where no label is annotated in a cell that is not ignored."""
+    calibration = calibrate(HeldOut(scores, labels, frequency))
+    if calibration is None:
         raise DataError("every annotated cell is ignored, so there is nothing to calibrate by")
-    return learned
+    return calibration

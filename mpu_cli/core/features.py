@@ -254,7 +254,7 @@ class Scaling:
     mean_squared_norm: float  # of the instances as in the data
 
     @classmethod
-    def learned(cls, features: Features, name: str) -> "Scaling":
+    def fit(cls, features: Features, name: str) -> "Scaling":
         """Take the deviation of each column, or its largest absolute value, as 1; a constant column is left out."""
         if features.dense.shape[1]:
             dense = features.dense
@@ -324,7 +324,7 @@ class RbfFeatures:
     gamma: float  # in units of the inverse squared distance of standardised instances
 
     @classmethod
-    def learned(cls, matrix: csr_array, gamma: float, m: int, seed: int = 0) -> "RbfFeatures":
+    def fit(cls, matrix: csr_array, gamma: float, m: int, seed: int = 0) -> "RbfFeatures":
         """Draw at most m landmarks among instances.
 
         `matrix`: float32, shape (n, D).

@@ -36,15 +36,15 @@ class SourceModels:
     annotations: np.ndarray  # int, shape (models, q): how many annotations of each label it has learned from
 
     @classmethod
-    def learned(
-        cls, predicted: Sequence[np.ndarray], learned: Sequence[np.ndarray], positives: csr_array
+    def of_folds(
+        cls, predicted: Sequence[np.ndarray], training: Sequence[np.ndarray], positives: csr_array
     ) -> "SourceModels":
         """Return the models of instances, in ascending order.
 
-        `predicted`, `learned`: the instances that each model has predicted, and learned from.
+        `predicted`, `training`: the instances that each model has predicted, and learned from.
         """
         numbers = np.repeat(np.arange(len(predicted)), [len(rows) for rows in predicted])
-        annotations = np.array([count_positives(positives[rows]) for rows in learned])
+        annotations = np.array([count_positives(positives[rows]) for rows in training])
         return cls(numbers[np.argsort(np.concatenate(predicted), kind="stable")], annotations)
 
     @cached_property

@@ -77,7 +77,7 @@ class Instances(LabelInformation):
 
     def scaled(self, name: str) -> "Instances":
         """Return the same with scaled features."""
-        scaling = Scaling.learned(self.features, name)
+        scaling = Scaling.fit(self.features, name)
         return replace(self, features=scaling.of(self.features), scaling=scaling)
 
     def rows(self, rows: np.ndarray) -> "Instances":

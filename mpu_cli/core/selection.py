@@ -139,7 +139,7 @@ def choose_pruning(trial: Trial) -> float:
     The result is an absolute value, one of `CUTS` by the length of an instance.
     """
     task, folds = trial.task, [holding_out(trial.task, rows) for rows in trial.fold_rows]
-    cuts = np.array(CUTS) / np.sqrt(task.features.mean_squared_norm(*folds[0].learned))
+    cuts = np.array(CUTS) / np.sqrt(task.features.mean_squared_norm(*folds[0].training))
     probabilities = [np.empty(task.labels.shape, np.float32) for _ in cuts]
 
     def try_block(fold: Fold, block: Block, models: list[LinearModel]) -> None:
@@ -458,7 +458,7 @@ def _trial(sample: Sample, rates: np.ndarray, estimates: Estimates, settings: Se
     return Trial(sample.task(frequency, settings), sample.fold_rows[:m], sample.weights)
 
 
-# By the number of features (`RbfFeatures.learned`), and how many landmarks; where the climbs along them start.
+# By the number of features (`RbfFeatures.fit`), and how many landmarks; where the climbs along them start.
 GAMMAS, FIRST_GAMMA = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0), 1.0
 LANDMARKS, FIRST_LANDMARKS = (150, 300, 600, 1200), 300
 # A kernel standardises, and so fills up, its features: of more of them it is another tool.
@@ -559,7 +559,7 @@ def _best_kernel(
     same_loss = replace(options, loss=chosen.settings.loss)
 
     def candidate(gamma: float, m: float) -> tuple[float, Instances]:
-        rbf = RbfFeatures.learned(problem.features, gamma, int(m), run.seed)
+        rbf = RbfFeatures.fit(problem.features, gamma, int(m), run.seed)
         instances = Instances.of(replace(problem, features=rbf.of(problem.features, run)))
         instances = replace(instances, dominating=data.dominating, share_repeated=data.share_repeated, rbf=rbf)
         tick()

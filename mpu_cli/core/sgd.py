@@ -163,16 +163,16 @@ class Fold:
 
     task: LearningTask
     # Instances, ascending, that it learns from: of several sets it learns from one after the other, each in one pass
-    learned: tuple[np.ndarray, ...]
+    training: tuple[np.ndarray, ...]
     rows: np.ndarray = field(default_factory=partial(np.empty, 0, int))  # predicted after the first set, ascending
 
     def sets(self) -> list[TrainingSet]:
         """Return the sets, ready to learn from."""
-        task, given, n = self.task, self.task.settings, sum(map(len, self.learned))
-        if len(self.learned) == 1:
-            return [TrainingSet(task, self.learned[0])]
-        settings = [replace(given, epochs=1, cost=given.cost * n / len(rows)) for rows in self.learned]  # one lambda
-        return [TrainingSet(replace(task, settings=s), rows) for s, rows in zip(settings, self.learned, strict=True)]
+        task, given, n = self.task, self.task.settings, sum(map(len, self.training))
+        if len(self.training) == 1:
+            return [TrainingSet(task, self.training[0])]
+        settings = [replace(given, epochs=1, cost=given.cost * n / len(rows)) for rows in self.training]  # one lambda
+        return [TrainingSet(replace(task, settings=s), rows) for s, rows in zip(settings, self.training, strict=True)]
 
 
 def learn_labels(
@@ -200,7 +200,7 @@ def learn_labels(
 
     def units() -> Iterator[tuple[Fold, list[TrainingSet], Block, LinearModel, bool]]:
         for fold in folds:
-            sets, blocks = fold.sets(), fold.task.blocks(np.concatenate(fold.learned))
+            sets, blocks = fold.sets(), fold.task.blocks(np.concatenate(fold.training))
             of_fold = fold.task.frequency.rows(sets[0].rows).single_precision()
             bias = initial_bias(of_fold.count(fold.task.labels[sets[0].rows]), of_fold.rates)
             begin = LinearModel(np.empty((0, len(bias)), np.float32), bias)  # no weights: a cold start

@@ -44,11 +44,11 @@ from mpu_cli.core.validation import (
     FEWEST_FOLDS,
     deal,
     holding_out,
-    learn,
     plan,
     predict_nested,
     predict_out_of_fold,
     source_models,
+    train_folds,
 )
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -106,7 +106,7 @@ def train(
         if not (is_automatic and features_of):
             learned.forget()
         # Of few instances, choosing C has predicted them all out of fold.
-        learned.add(*_learn(whole, fold_rows, number, features_of, None if number else chosen.held_out))
+        learned.add(*_train_level(whole, fold_rows, number, features_of, None if number else chosen.held_out))
     with run.step("choosing thresholds"):
         model, result = learned.finish(chosen, options.threshold, calibrated)
     model = replace(model, top=top, columns=instances.columns, rbf=instances.rbf)
@@ -134,14 +134,14 @@ def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -
     return min(options.sample, int(np.ceil(_ENOUGH_ANNOTATIONS * n / instances.annotations.sum())))
 
 
-def _learn(
+def _train_level(
     whole: list[Fold],
     fold_rows: list[np.ndarray],
     number: int,
     features_of: Callable[[int], Features] | None,
     predicted: HeldOut | None,
 ) -> tuple[LinearModel, HeldOut]:
-    """Learn a level from all instances, and predict them, or some, by models that have not seen them.
+    """Train a level on all instances, and predict them, or some, by models that have not seen them.
 
     `whole`, `fold_rows`: of `plan`.
     `features_of`: gives the features of the instances where a fold is held out; None: they are the same for all folds.
@@ -151,7 +151,7 @@ def _learn(
     if predicted is not None:
         whole = [Fold(task, (np.arange(len(task)),))]
     with task.run.step(f"learning level {number}", len(whole) * len(task.blocks())) as tick:
-        model, held_out = learn(whole, tick)
+        model, held_out = train_folds(whole, tick)
     if predicted is not None:
         return model, predicted
     if fold_rows:

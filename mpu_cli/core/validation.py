@@ -91,8 +91,8 @@ def without(rows: np.ndarray, n: int) -> np.ndarray:
 
 def source_models(folds: Sequence[Fold]) -> SourceModels:
     """Return the models of folds, for the instances that are held out, ascending."""
-    rows, learned = [fold.rows for fold in folds], [fold.learned[0] for fold in folds]
-    return SourceModels.learned(rows, learned, folds[0].task.positives)
+    rows, training = [fold.rows for fold in folds], [fold.training[0] for fold in folds]
+    return SourceModels.of_folds(rows, training, folds[0].task.positives)
 
 
 def out_of_fold(
@@ -170,8 +170,8 @@ def plan(
     return [Fold(task, (np.arange(n),))], dealt[: leading(dealt, enough)]
 
 
-def learn(folds: Sequence[Fold], tick: Callable[[], None] = lambda: None) -> tuple[LinearModel, HeldOut]:
-    """Learn models of the instances of each fold, and take the mean of them: of several, with larger steps.
+def train_folds(folds: Sequence[Fold], tick: Callable[[], None] = lambda: None) -> tuple[LinearModel, HeldOut]:
+    """Train models on the instances of each fold, and take the mean of them: of several, with larger steps.
 
     `folds`: one where weights are sparse.
     `tick`: called once per fold and block of labels.
@@ -179,7 +179,7 @@ def learn(folds: Sequence[Fold], tick: Callable[[], None] = lambda: None) -> tup
     """
     task, parts = folds[0].task, [fold.rows for fold in folds]
     if task.prune is not None:
-        return _learn_sparse(folds[0], task.prune, tick)
+        return _train_sparse(folds[0], task.prune, tick)
     if len(folds) > 1:
         task = replace(task, settings=replace(task.settings, step=LARGER_STEPS * task.settings.step))
         folds = [replace(fold, task=task) for fold in folds]
@@ -199,8 +199,8 @@ def learn(folds: Sequence[Fold], tick: Callable[[], None] = lambda: None) -> tup
     return LinearModel(weights, bias), HeldOut(probabilities, task.labels[rows], task.frequency.rows(rows))
 
 
-def _learn_sparse(fold: Fold, prune: float, tick: Callable[[], None]) -> tuple[LinearModel, HeldOut]:
-    """Learn as `learn` does: each block of labels is pruned before the next, so there are never D x q weights."""
+def _train_sparse(fold: Fold, prune: float, tick: Callable[[], None]) -> tuple[LinearModel, HeldOut]:
+    """Train as `train_folds` does: each block of labels is pruned before the next, so there are never D x q weights."""
     task, first = fold.task, fold.sets()[0]
     columns = None if task.prior is None else task.prior.columns
 
@@ -227,7 +227,7 @@ def _learn_sparse(fold: Fold, prune: float, tick: Callable[[], None]) -> tuple[L
     starts = ((start,) for start in range(0, len(fold.rows), _TOP_ROWS))
     predicted = [csr_array((0, len(every)), dtype=np.float32), *parallel.run(predict_top, starts, task.run.jobs)]
     predictions = csr_array(vstack(predicted, format="csr"))
-    last = after(-1) if len(fold.learned) > 1 else model
+    last = after(-1) if len(fold.training) > 1 else model
     return last, HeldOut(predictions, task.labels[fold.rows], task.frequency.rows(fold.rows))
 
 
@@ -250,7 +250,7 @@ def predict_out_of_fold(
     else:
         predictions = []
         for fold in _folds(task, fold_rows, features_of):
-            predictions.append(learn([fold])[1].probabilities)
+            predictions.append(train_folds([fold])[1].probabilities)
             tick()
         in_order = np.argsort(np.concatenate(fold_rows))
         predicted = csr_array(vstack(predictions, format="csr")[in_order])

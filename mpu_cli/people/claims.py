@@ -192,7 +192,7 @@ class Claims:
         top = suggest(probabilities, annotated, frequency, Choice(top=size, columns=choice.columns), left_out)
         decided = posterior_at(probabilities, frequency, rows, columns)
         if evidence.estimates.are_estimated or is_listed.any():
-            claims = cls.learned(claimed, top.probabilities, decided, true, is_listed)
+            claims = cls.estimate(claimed, top.probabilities, decided, true, is_listed)
             is_asked, may_be_none = len(true) or learned, reviewed is None or reviewed.interval[1] == 1
             if is_asked and may_be_none and not true.any():
                 # People found no missing label: the case that none is missing gets half of the weight.
@@ -202,7 +202,7 @@ class Claims:
         return cls(claimed(expit(_TABULATED))[:1], np.ones(1))
 
     @classmethod
-    def learned(
+    def estimate(
         cls,
         claimed: Claimed,
         top: np.ndarray,
@@ -210,7 +210,7 @@ class Claims:
         true: np.ndarray,
         is_listed: np.ndarray | slice = slice(None),
     ) -> "Claims":
-        """Learn from posteriors at the top of a list, and from those decided.
+        """Estimate them from posteriors at the top of a list, and from those decided.
 
         `true`: bool, shape (m,): the decisions.
         `is_listed`: bool, shape (m,): which decisions are on suggestions, not answers or cells of reviewed instances.

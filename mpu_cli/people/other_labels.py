@@ -75,7 +75,7 @@ def given_other_labels(
         most = min(_MOST_INSTANCES, _MOST_CELLS // q)
         if len(others) > most:
             others = np.sort(np.random.default_rng(run.seed).choice(others, most, replace=False))
-        given = _learn(probabilities[others], positive[others], frequency.rows(others))
+        given = _fit(probabilities[others], positive[others], frequency.rows(others))
         for block in _blocks(len(rows), q):
             p = probabilities[rows[block]]
             corrected[rows[block]] = expit(given(log_odds(p, _LARGEST_LOG_ODDS), _evidence(p, positive[rows[block]])))
@@ -89,8 +89,8 @@ def given_other_labels(
     return corrected if after < before else probabilities
 
 
-def _learn(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequency) -> _Given:
-    """Learn from predictions, positive labels and their frequency."""
+def _fit(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequency) -> _Given:
+    """Fit the weights to predictions, positive labels and their frequency."""
     from scipy.optimize import minimize  # is slow to import
 
     q = probabilities.shape[1]

@@ -34,7 +34,7 @@ def rings(n: int) -> tuple[np.ndarray, np.ndarray]:
 @settings(max_examples=examples(20))
 def test_products_of_features_are_the_kernel_where_all_instances_are_landmarks(n, gamma, seed):
     X = instances(n, seed)
-    rbf = RbfFeatures.learned(csr_array(X), gamma, m=n)
+    rbf = RbfFeatures.fit(csr_array(X), gamma, m=n)
     phi = rbf.of(csr_array(X)).toarray()
     deviation = X.std(axis=0)
     deviation[3] = 1
@@ -45,7 +45,7 @@ def test_products_of_features_are_the_kernel_where_all_instances_are_landmarks(n
 def test_an_instance_far_from_all_others_has_features_of_zero():
     X = csr_array(instances(50))
     far = csr_array(np.full((1, 4), 1e30, np.float32))
-    assert np.abs(RbfFeatures.learned(X, 1.0, m=20).of(far).data).max() == 0
+    assert np.abs(RbfFeatures.fit(X, 1.0, m=20).of(far).data).max() == 0
 
 
 @slow_uncompiled

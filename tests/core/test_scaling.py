@@ -77,7 +77,7 @@ def test_scaled_features(sparse, name):
         X[:, 3] = 7
     X = X.astype(np.float32)
     features = Features(csr_array(X), X[:, :0]) if sparse else Features.of(csr_array(X))
-    scaled = Scaling.learned(features, name).of(features)
+    scaled = Scaling.fit(features, name).of(features)
     Z = scaled.as_sparse().toarray()
     if sparse:
         assert np.array_equal(Z[:, [0, 2, 3]] != 0, X[:, [0, 2, 3]] != 0)  # they stay sparse

@@ -8,7 +8,7 @@ from mpu_cli.core.predictions import SourceModels, strata_of
 
 POSITIVES = csr_array(np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 0, 1]], bool))
 FOLDS = [np.array([1, 2]), np.array([0, 3])]
-SOURCE_MODELS = SourceModels.learned(FOLDS, FOLDS[::-1], POSITIVES)
+SOURCE_MODELS = SourceModels.of_folds(FOLDS, FOLDS[::-1], POSITIVES)
 
 
 def test_labels_are_in_strata_by_their_annotations():

@@ -15,7 +15,7 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.sgd import Fold, LearningTask, Settings
 from mpu_cli.core.stacking import train
-from mpu_cli.core.validation import LARGER_STEPS, deal, learn, out_of_fold, predict_nested
+from mpu_cli.core.validation import LARGER_STEPS, deal, out_of_fold, predict_nested, train_folds
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, trained
 
@@ -84,7 +84,7 @@ def test_nested_predictions_are_those_of_models_without_either_fold(problem, set
 
 
 def in_passing(features, labels, c):
-    model, held_out = learn([Fold(LearningTask(features, labels, c, ONE_PASS), (FIRST, LAST), LAST)])
+    model, held_out = train_folds([Fold(LearningTask(features, labels, c, ONE_PASS), (FIRST, LAST), LAST)])
     return model, held_out.probabilities
 
 
@@ -113,7 +113,7 @@ def test_the_model_is_the_mean_of_models_of_halves_with_larger_steps(problem):
     settings = replace(ONE_PASS, step=LARGER_STEPS * ONE_PASS.step)
     first, second = (trained(features, labels, rows, c, settings) for rows in HALVES)
     task = LearningTask(features, labels, c, ONE_PASS)
-    model, found = learn([Fold(task, (rest,), held_out) for held_out, rest in (HALVES, HALVES[::-1])])
+    model, found = train_folds([Fold(task, (rest,), held_out) for held_out, rest in (HALVES, HALVES[::-1])])
     assert_allclose(model.weights, (first.weights + second.weights) / 2, rtol=1e-5, atol=1e-6)
     assert_allclose(model.bias, (first.bias + second.bias) / 2, rtol=1e-5)
     for learned, held_out in (first, HALVES[1]), (second, HALVES[0]):
@@ -127,9 +127,9 @@ def test_a_level_that_the_next_learns_from_is_learned_by_halves(monkeypatch, fol
 
     def remembered(folds, *arguments):
         used.append(len(folds) == 2)
-        return learn(folds, *arguments)
+        return train_folds(folds, *arguments)
 
-    monkeypatch.setattr("mpu_cli.core.stacking.learn", remembered)
+    monkeypatch.setattr("mpu_cli.core.stacking.train_folds", remembered)
     X, Y = linear_problem(300, 6, 4)
     options = Options(levels=levels, folds=folds, epochs=1, c=np.full(4, 0.7), cost=3.0, eta0=2.0, sample=100)
     model, _ = train(Problem(as_features(X), hide(Y, 0.3)), options)

@@ -58,7 +58,7 @@ def claims_by(by, p, labels, frequency, answers):
     """What is claimed by answers alone."""
     top = suggest(p, labels, frequency, Choice(top=200)).probabilities
     decided = posterior_at(p, frequency, answers.rows, answers.columns)
-    return Claims.learned(by, top, decided, answers.true, np.zeros(len(answers), bool))
+    return Claims.estimate(by, top, decided, answers.true, np.zeros(len(answers), bool))
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -45,7 +45,7 @@ def test_decisions_on_the_first_tell_how_many_of_the_next_are_right(name):
     for seed in range(20):
         posterior, p, true = claims(seed, TRUTHS[name])
         for answered in off:
-            learned = Claims.learned(by_one_c, posterior[answered:200], posterior[:answered], true[:answered])
+            learned = Claims.estimate(by_one_c, posterior[answered:200], posterior[:answered], true[:answered])
             rest = slice(answered, answered + 200)
             count = learned.expected_right(posterior[rest])
             off[answered].append(count.expected / 200 - p[rest].mean())
@@ -63,12 +63,12 @@ def test_the_prior_and_decisions_are_weighed_by_bayes_rule():
     a = np.random.default_rng(0).normal(1.2, 1.05, 400_000)
     weights = expit(a) ** 13 * expit(-a) ** 17
     for answered, expected in ((0, expit(a).mean()), (30, np.average(expit(a), weights=weights))):
-        learned = Claims.learned(by_one_c, posterior, posterior[:answered], true[:answered])
+        learned = Claims.estimate(by_one_c, posterior, posterior[:answered], true[:answered])
         np.testing.assert_allclose(learned.corrected(posterior), expected, atol=0.01)
 
 
 def test_the_order_stays_and_0_stays_0():
-    many = Claims.learned(by_one_c, np.full(10, 0.9), np.full(200, 0.9), np.arange(200) < 20)
+    many = Claims.estimate(by_one_c, np.full(10, 0.9), np.full(200, 0.9), np.arange(200) < 20)
     posterior = np.linspace(0, 1, 101, dtype=np.float32)
     corrected = many.corrected(posterior)
     assert (np.diff(corrected) >= 0).all()
@@ -79,7 +79,7 @@ def test_the_order_stays_and_0_stays_0():
 
 
 def test_claims_without_a_doubt():
-    learned = Claims.learned(by_one_c, np.ones(3), np.array([0.0, 1.0, 1.0]), np.array([True, False, False]))
+    learned = Claims.estimate(by_one_c, np.ones(3), np.array([0.0, 1.0, 1.0]), np.array([True, False, False]))
     assert np.isfinite(learned.corrected(np.array([0.0, 0.5, 1.0], np.float32))).all()
 
 

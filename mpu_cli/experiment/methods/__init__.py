@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import is_classifier
 
-from mpu_cli.api.any_classifier import learned, scores, suited
+from mpu_cli.api.any_classifier import fit_copies, scores, suited
 from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import kin_of
@@ -181,9 +181,9 @@ class Classifiers:
 
     def fit(self, X: csr_array, S: csr_array) -> None:
         """Learn; TooLargeError where it needs dense features, and memory is too small."""
-        self.learned = learned(self.classifier, suited([self.classifier], X), S.toarray())
+        self.fitted = fit_copies(self.classifier, suited([self.classifier], X), S.toarray())
         self.q = S.shape[1]
 
     def predict(self, X: csr_array) -> np.ndarray:
         """Return probabilities, or the logistic function of decisions."""
-        return scores(self.learned, suited(self.learned, X), self.q)
+        return scores(self.fitted, suited(self.fitted, X), self.q)

@@ -21,7 +21,7 @@ from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.sample import Instances, Sample, step_for_all
 from mpu_cli.core.selection import Trial, choose_settings
 from mpu_cli.core.sgd import Fold, LearningTask, default_epochs, default_settings
-from mpu_cli.core.validation import deal, default_folds, learn, out_of_fold
+from mpu_cli.core.validation import deal, default_folds, out_of_fold, train_folds
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -75,7 +75,7 @@ class Method:
                 rows = deal(n, self.folds or default_folds(n), run.seed, kin)
                 held_out = out_of_fold(LearningTask(features, S, ones, settings, run), rows)
             S = weights(held_out, S, self.c)
-        self.model, _ = learn([Fold(LearningTask(features, S, ones, settings, run), (np.arange(n),))])
+        self.model, _ = train_folds([Fold(LearningTask(features, S, ones, settings, run), (np.arange(n),))])
 
     def predict(self, X: csr_array) -> np.ndarray:
         """Return g / c, cut off at 1, or what the second classifier gives."""

@@ -190,14 +190,14 @@ class Method:
             _, bound = self.choose(self.out_of_fold_f1(LinearSpace(extended[rows]), X[rows], S[rows]), unit)
         else:
             bound = HAMMING * self.cost
-        weights = self.learned(LinearSpace(extended), S, bound)
+        weights = self.train(LinearSpace(extended), S, bound)
         self.model = LinearModel(weights[:D], weights[D])
 
     def predict(self, X: csr_array) -> np.ndarray:
         """Return sigma(z)."""
         return self.model.probabilities(Features.of(X), self.run)
 
-    def learned(self, space: Any, S: csr_array, bound: float) -> np.ndarray:
+    def train(self, space: Any, S: csr_array, bound: float) -> np.ndarray:
         """Return the weights that all instances give, with a bound of the dual variables."""
         dual = Dual(space, S.toarray(), np.arange(S.shape[0]), correlation_prior(S, self.rho), bound)
         return solve(dual, TOLERANCE, self.run.seed)[0]

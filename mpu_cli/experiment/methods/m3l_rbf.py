@@ -88,7 +88,7 @@ class Method(m3l_linear.Method):
             self.gamma, bound = widths[0], HAMMING * self.cost
         gram = kernel_values(X, X, self.gamma)
         gram += _CONSTANT
-        weights = self.learned(KernelSpace(gram), S, bound)
+        weights = self.train(KernelSpace(gram), S, bound)
         support = np.flatnonzero(weights.any(axis=1))
         self.support, self.coefficients = X[support], weights[support]
 
