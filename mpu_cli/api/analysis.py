@@ -429,4 +429,4 @@ def choose_thresholds(
     annotations = _annotations(y, verified)
     P = annotations.of_scores(probabilities, y, "probabilities")
     best, f1 = chosen_thresholds(HeldOut(P, annotations.labels, learning.frequency(c, annotations)), criterion)
-    return Thresholds(annotations.widened(best, np.inf), min(f1, 1.0))
+    return Thresholds(annotations.widened(best, np.inf), f1)

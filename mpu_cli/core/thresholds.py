@@ -141,15 +141,16 @@ def uncalibrated_macro_thresholds(held_out: HeldOut, otherwise: float) -> np.nda
 def chosen_thresholds(held_out: HeldOut, criterion: str | float) -> tuple[np.ndarray, float]:
     """Choose the threshold of each label by one of `options.CRITERIA`, or take a number; predictions are dense.
 
-    Returns: `thresholds`: float32, shape (q,); `f1`: the micro-F1 estimated at them.
+    Returns: `thresholds`: float32, shape (q,); `f1`: the micro-F1 estimated at them, cut at 1.
     """
     q = held_out.labels.shape[1]
     if isinstance(criterion, str):
         threshold, f1 = pooled_threshold(held_out)
         if criterion == PER_LABEL:
-            return label_thresholds(held_out, threshold)
+            chosen, f1 = label_thresholds(held_out, threshold)
+            return chosen, min(f1, 1.0)
         if criterion == PU_F1:
-            return np.full(q, threshold, np.float32), f1
+            return np.full(q, threshold, np.float32), min(f1, 1.0)
         chosen = uncalibrated_macro_thresholds(held_out, threshold)
     else:
         chosen = np.full(q, criterion, np.float32)
