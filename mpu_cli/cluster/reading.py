@@ -28,7 +28,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.reader import NO_INSTANCES, Extent, Top, gathered, iter_stream, read
+from mpu_cli.svmlight.reader import NO_INSTANCES, Extent, Preamble, gathered, iter_stream, read
 from mpu_cli.svmlight.streams import BLOCK_BYTES, blocks, is_compressed, is_plain, open_input
 
 # Names that mean another file in another process.
@@ -79,9 +79,9 @@ def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT
     with open_input(part.path) as stream:
         file = cast(BinaryIO, stream)
         size = file.seek(0, os.SEEK_END)
-        top = _top(file, part.path, reading)[1]
+        begin = _preamble(file, part.path, reading)[1]
         start, end = (
-            max(top, _next_line(file, place)) for place in (part.start, size if part.end is None else part.end)
+            max(begin, _next_line(file, place)) for place in (part.start, size if part.end is None else part.end)
         )
         lines = Joined(_bytes_of(file, start, end))
         chunks = iter_stream(lines, part.path, reading, run=run, may_be_empty=True, may_have_header=False)
@@ -104,9 +104,9 @@ def check_parts(parts: Sequence[Part], extents: Sequence[Extent], reading: Readi
         if parts[start].is_file:
             continue  # the reader has checked the whole file
         with open_input(path) as stream:
-            top, _ = _top(cast(BinaryIO, stream), path, reading)
+            preamble, _ = _preamble(cast(BinaryIO, stream), path, reading)
         instances, labels, features = zip(*extents[start:stop], strict=True)
-        top.check(Extent(sum(instances), max(labels), max(features)), path, reading)
+        preamble.check(Extent(sum(instances), max(labels), max(features)), path, reading)
     if parts and not any(extent.instances for extent in extents):
         raise InputError(parts[0].path, 1, NO_INSTANCES)
 
@@ -119,15 +119,15 @@ def _next_line(file: BinaryIO, position: int) -> int:
     return file.tell()
 
 
-def _top(file: BinaryIO, path: str, reading: Reading) -> tuple[Top, int]:
+def _preamble(file: BinaryIO, path: str, reading: Reading) -> tuple[Preamble, int]:
     """Return what precedes the instances of a file, and where they begin."""
     file.seek(0)
-    top, end = Top(), 0
+    preamble, end = Preamble(), 0
     for first_line, block in blocks(file, path):
-        end += top.end_in(block, first_line)
-        if top.has_ended:
+        end += preamble.end_in(block, first_line)
+        if preamble.has_ended:
             break
-    return top, end
+    return preamble, end
 
 
 def _lines_before(file: BinaryIO, position: int) -> int:

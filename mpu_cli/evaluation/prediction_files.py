@@ -22,7 +22,7 @@ from mpu_cli.core.predictions import over
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import Top, iter_stream
+from mpu_cli.svmlight.reader import Preamble, iter_stream
 from mpu_cli.svmlight.streams import Watched, open_input
 from mpu_cli.svmlight.writer import score_lines
 
@@ -82,7 +82,7 @@ def iter_predictions(source: str | Path, reading: Reading, run: Run) -> Iterator
         nonlocal begun, first_line
         if not first_line:
             begun += data
-            line, end, _ = begun[Top().end_in(begun, 1) :].partition(b"\n")
+            line, end, _ = begun[Preamble().end_in(begun, 1) :].partition(b"\n")
             if end or not data:
                 begun, first_line = b"", line + end
 

@@ -26,7 +26,7 @@ from mpu_cli.names.lines import cell, read_each, text_lines
 from mpu_cli.runtime.options import LEAST_FREQUENCY
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import Top, read
+from mpu_cli.svmlight.reader import Preamble, read
 from mpu_cli.svmlight.streams import Source, open_input
 from mpu_cli.text.sidecars import from_one
 from mpu_cli.text.stored import Stored
@@ -222,8 +222,8 @@ def _refused(path: str | Path, instance: int, problem: str) -> InputError:
     """Return the error of a line, by the number of its instance."""
     with open_input(path) as stream:
         lines = enumerate(iter(stream.readline, b""), 1)
-        top = Top()
-        there = (n for n, line in lines if not top.end_in(line, n) and not line.startswith(b"#"))
+        preamble = Preamble()
+        there = (n for n, line in lines if not preamble.end_in(line, n) and not line.startswith(b"#"))
         line = next((number for i, number in enumerate(there) if i == instance), None)
     return InputError(str(path), line, problem)
 

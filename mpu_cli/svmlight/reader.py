@@ -94,7 +94,7 @@ class Extent(NamedTuple):
     features: int
 
 
-class Top:
+class Preamble:
     """What precedes the instances of a file: comments, and perhaps a header after them."""
 
     def __init__(self) -> None:
@@ -227,22 +227,22 @@ def iter_stream(
         first_line, block = numbered_block
         return parse_block(block, first_line, source, reading, run)
 
-    top = Top()
+    preamble = Preamble()
 
-    def below_top() -> Iterator[tuple[int, bytes]]:
+    def below_preamble() -> Iterator[tuple[int, bytes]]:
         for first_line, block in blocks(stream, source, block_bytes):
-            end = top.end_in(block, first_line) if may_have_header else 0
+            end = preamble.end_in(block, first_line) if may_have_header else 0
             yield first_line + block.count(b"\n", 0, end), block[end:]
 
     instances = labels = features = 0
     np.empty(_KEPT_BYTES, np.uint8)
     jobs = min(threads(run.jobs), _MOST_THREADS)
-    for chunk in map_ahead(parse, below_top(), jobs):
+    for chunk in map_ahead(parse, below_preamble(), jobs):
         if len(chunk):
             instances += len(chunk)
             labels, features = max(labels, chunk.labels.shape[1]), max(features, chunk.features.shape[1])
             yield chunk
-    top.check(Extent(instances, labels, features), source, reading)
+    preamble.check(Extent(instances, labels, features), source, reading)
     if not instances and not may_be_empty:
         raise InputError(source, 1, NO_INSTANCES)
 

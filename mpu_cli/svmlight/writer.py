@@ -8,7 +8,7 @@ import numpy as np
 
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading, plain_labels
-from mpu_cli.svmlight.reader import Top
+from mpu_cli.svmlight.reader import Preamble
 from mpu_cli.svmlight.streams import Readable, Writable, blocks
 
 # The labels of each instance in whole lines, perhaps none; comment lines have no match.
@@ -18,9 +18,9 @@ _ENDS_LABELS = {b"", b" ", b"\t", b"\r", b"\n"}
 
 def labelled_lines(stream: Readable, source: str, reading: Reading) -> Iterator[tuple[bytes, bytes]]:
     """Yield the lines of a file in blocks: the top of the file, or nothing, and instances with plain labels."""
-    top = Top()
+    preamble = Preamble()
     for first_line, block in blocks(stream, source):
-        start = top.end_in(block, first_line)
+        start = preamble.end_in(block, first_line)
         yield block[:start], plain_labels(block[start:])
 
 
