@@ -9,8 +9,7 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import StackedModel, train
-from tests.core.simulated import as_features, hide, read_digits
-from tests.slow import slow, slow_uncompiled
+from tests.core.simulated import as_features, hide
 
 
 def random_model(D=4, q=3, levels=3) -> StackedModel:
@@ -68,20 +67,3 @@ def test_levels_learn_labels_from_labels(monkeypatch, missing):
         one.append(f1_score(test_Y[:, 3], predicted[:, 3]))
     assert both[0] < 0.8 < 0.93 < both[1]
     assert max(one[0], one[1]) < 0.85 < 0.93 < one[2]
-
-
-@slow_uncompiled
-@pytest.mark.parametrize("features", ["linear", *slow(None)])
-@pytest.mark.parametrize(("missing", "floor"), [(0.6, 0.87), *slow((0.0, 0.90))])
-def test_two_levels_on_digits(digits, missing, floor, features):
-    X, Y, test_X, test_Y = read_digits(digits)
-    S = hide(Y, missing)
-
-    def micro_f1(options: Options) -> float:
-        model, _ = train(Problem(X, S), options)
-        return f1_score(test_Y.toarray(), model.probabilities(test_X) >= model.thresholds, average="micro")
-
-    f1 = micro_f1(Options(features=features))
-    assert f1 > floor
-    if missing:  # missing labels taken for negatives, the threshold of the paper
-        assert f1 > micro_f1(Options(c=1.0, cost=1.0, threshold=0.5)) + 0.2
