@@ -9,8 +9,7 @@ import click
 from sklearn.datasets import load_svmlight_file
 
 from benchmarks.report import MEGABYTE
-from mpu_cli.runtime.options import KERNELS
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run import KERNELS, Run
 from mpu_cli.svmlight.reader import read
 
 PEER = "scikit-learn load_svmlight_file"

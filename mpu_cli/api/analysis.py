@@ -28,7 +28,7 @@ from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.suggestions import unannotated_posterior
-from mpu_cli.runtime.options import RunOptions
+from mpu_cli.runtime.run import Run
 
 # Keywords as of `MPUClassifier.fit`.
 _VERIFIED = ("reviewed", "fully_labelled", "ignored")
@@ -253,7 +253,7 @@ def questions(
     n: int = 0,
     *,
     scores: ArrayLike | None = None,
-    random_state: Any = RunOptions.seed,
+    random_state: Any = Run.seed,
     **verified: Any,
 ) -> Questions:
     """Draw cells whose label is not annotated, so that a yes or no to each tells most of c: `mpu suggest --questions`.

@@ -31,7 +31,7 @@ from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.inputs.training_data import TrainingData
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.options import FREQUENCY, RunOptions, checked, options_of, with_parameters
+from mpu_cli.runtime.options import FREQUENCY, checked, options_of, with_parameters
 from mpu_cli.runtime.run import Run
 
 
@@ -453,7 +453,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         Many instances together would take much memory for what is computed in between.
         """
         predictor = self._predictor()
-        names = [name for name in options_of(RunOptions) if name != "seed"]  # nothing is drawn
+        names = [name for name in options_of(Run) if name != "seed"]  # nothing is drawn
         given = {name: getattr(self, learning.DECLARED[name].name) for name in names}
         run = learning.run_of(learning.checked(given))
         rows = max(1, _PROBABILITIES // min(len(predictor.thresholds), FEW_LABELS))

@@ -28,7 +28,7 @@ from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.people import missing
 from mpu_cli.people.suggestions import Choice
-from mpu_cli.runtime.options import Integer, Option, RunOptions, Threads, options_of
+from mpu_cli.runtime.options import Integer, Option, Threads, options_of
 from mpu_cli.runtime.options import checked as checked_as
 from mpu_cli.runtime.run import Run, no_observer
 
@@ -66,7 +66,7 @@ _IN_SCIKIT_LEARN: dict[str, dict[str, Any]] = {
 # By the names of the options; each has its name in Python.
 DECLARED: dict[str, Option] = {
     name: replace(option, **_IN_SCIKIT_LEARN.get(name, {}))
-    for name, option in (options_of(Options) | options_of(RunOptions)).items()
+    for name, option in (options_of(Options) | options_of(Run)).items()
 }
 
 
@@ -168,4 +168,4 @@ def warn_of(texts: Iterable[str], estimates: Estimates, annotations: Annotations
 
 def run_of(chosen: Mapping[str, Any]) -> Run:
     """Return the run that was chosen."""
-    return Run(**{name: chosen[name] for name in (*options_of(RunOptions), "step") if name in chosen})
+    return Run(**{name: chosen[name] for name in (*options_of(Run), "step") if name in chosen})

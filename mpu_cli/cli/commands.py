@@ -49,8 +49,8 @@ from mpu_cli.runtime.options import (
     Kind,
     PerLabel,
     Real,
+    declared,
 )
-from mpu_cli.runtime.options import option as declared
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT

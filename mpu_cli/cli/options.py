@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 from mpu_cli.cli.messages import message_options, progress
 from mpu_cli.names import Naming, Suggestible
 from mpu_cli.runtime.files import refuse_repeated
-from mpu_cli.runtime.options import Kind, RunOptions, options_of
+from mpu_cli.runtime.options import Kind, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.streams import as_one
@@ -159,7 +159,7 @@ def run_options(*names: str, **helps: str) -> Group:
 
     `helps`: of an option that means something else here.
     """
-    options = [option for option in declared_options(RunOptions) if option.name in names]
+    options = [option for option in declared_options(Run) if option.name in names]
     for option in options:
         option.help = helps.get(str(option.name), option.help)
     return Group("run", partial(Run, step=progress), options)

@@ -17,7 +17,7 @@ from mpu_cli.runtime.options import (
     Integer,
     Kind,
     PerLabel,
-    option,
+    declared,
 )
 
 if TYPE_CHECKING:
@@ -36,16 +36,16 @@ PU_F1, PER_LABEL, MACRO_F1 = CRITERIA = ("pu-f1", "per-label", "macro-f1")
 class FrequencyOptions:
     """How c is estimated from annotations: by out-of-fold predictions of a model of these features."""
 
-    features: str | None = option(
+    features: str | None = declared(
         Kind(words=(AUTO, *FEATURES)),
         None,
         "linear: the features of the data. standardised, largest: divided by their standard deviation or largest "
         "absolute value. rbf: an approximate RBF kernel. auto: the one with the highest expected F1.",
     )
-    folds: int | None = option(
+    folds: int | None = declared(
         Integer(2, MOST_INSTANCES, words=(AUTO,)), None, "Cross-validation folds. auto: 2 to 5, fewer for large data."
     )
-    sample: int = option(
+    sample: int = declared(
         Integer(1, MOST_INSTANCES), 20_000, "Choose c, C and eta0 on at most N instances, drawn at random."
     )
 
@@ -54,35 +54,35 @@ class FrequencyOptions:
 class Options(FrequencyOptions):
     """What a user chooses of a training by `core.stacking.train`; the data are a `core.labels.problem.Problem`."""
 
-    loss: str | None = option(Kind(words=(AUTO, *LOSSES)), None, "Loss function. auto: chosen together with C.")
-    eta0: float | None = option(
+    loss: str | None = declared(Kind(words=(AUTO, *LOSSES)), None, "Loss function. auto: chosen together with C.")
+    eta0: float | None = declared(
         replace(WEIGHT, words=(AUTO,)), None, "Initial step size, relative to the mean squared length of instances."
     )
-    levels: int | None = option(
+    levels: int | None = declared(
         Integer(1, MOST_LEVELS, words=(AUTO,)),
         None,
         "Number of stacked levels. 1 treats labels as independent; 2 learns their correlations. auto: the one with "
         "the higher expected F1.",
     )
-    c: "np.ndarray | float | Path | None" = option(
+    c: "np.ndarray | float | Path | None" = declared(
         PerLabel(LEAST_FREQUENCY, 1, some=True, words=(AUTO,)),
         None,
         "Label frequency: the share of the true labels that is annotated. auto: estimated. 1: a missing label is a "
         "negative. A file has one line `label c` per label.",
     )
-    threshold: str | float = option(
+    threshold: str | float = declared(
         replace(PROBABILITY, words=CRITERIA),
         PU_F1,
         "Predict labels with at least this probability. pu-f1: one threshold that maximises expected micro-F1. "
         "per-label: one per label, for micro-F1. macro-f1: one per label, for its own F1.",
     )
-    prior: str | float | None = option(
+    prior: str | float | None = declared(
         replace(WEIGHT_OR_0, words=(AUTO, "none")),
         None,
         "Weight of the label features. auto: by cross-validation. none: unused.",
     )
-    epochs: int | None = option(Integer(1, MOST_EPOCHS, words=(AUTO,)), None, "Passes over the data.")
-    cost: float | None = option(
+    epochs: int | None = declared(Integer(1, MOST_EPOCHS, words=(AUTO,)), None, "Passes over the data.")
+    cost: float | None = declared(
         replace(POSITIVE, words=(AUTO,)), None, "C, the inverse regularisation strength. auto: by cross-validation."
     )
 

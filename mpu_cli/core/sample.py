@@ -100,11 +100,6 @@ class Instances(LabelInformation):
         """How many instances are annotated with each label: int, shape (q,)."""
         return count_positives(self.labels)
 
-    @property
-    def is_reviewed(self) -> bool:
-        """Whether there are complete label sets to estimate c from."""
-        return any(rows is not None and len(rows) for rows in (self.sampled, self.second))
-
     def reviewed_counts(self) -> np.ndarray | None:
         """Return `counts_of` the instances that were reviewed; None where none was."""
         if self.verified is None or self.sampled is None:

@@ -135,11 +135,6 @@ class TrainingData(Problem):
         implied = 0 if self.verified is None else self.verified.count_implied()
         return np.maximum(self.annotations_of_file - implied, 0)
 
-    @property
-    def has_complete_sets(self) -> bool:
-        """Whether c can be estimated from complete label sets."""
-        return self.sampled is not None or self.second is not None
-
     def checksum(self) -> str:
         """Return the checksum of the features of the file."""
         return checksum(self.features[: self.instances_of_file])

@@ -19,7 +19,6 @@ from typing import Any, ClassVar, TypeVar
 
 from mpu_cli.errors import DataError
 
-KERNELS = ("numpy", "numba")
 # How people write None where it means that a value is chosen.
 AUTO = "auto"
 
@@ -257,7 +256,7 @@ class Option:
         return AUTO if self.default is None and self.has_auto else self.default
 
 
-def option(kind: Kind, default: Any, help: str, letter: str | None = None) -> Any:
+def declared(kind: Kind, default: Any, help: str, letter: str | None = None) -> Any:
     """Return the field of a dataclass that declares an option."""
     return field(default=default, metadata={"kind": kind, "help": help, "letter": letter})
 
@@ -279,7 +278,7 @@ def with_parameters(options: Iterable[Option]) -> Callable[[Estimator], Estimato
     """
     options = tuple(options)
 
-    def declared(estimator: Estimator) -> Estimator:
+    def decorate(estimator: Estimator) -> Estimator:
         own = vars(estimator)["__init__"]
         self, *others, _ = inspect.signature(own).parameters.values()  # the last one stands for those declared
         taken = [
@@ -301,7 +300,7 @@ def with_parameters(options: Iterable[Option]) -> Callable[[Estimator], Estimato
             estimator.__doc__ = inspect.cleandoc(estimator.__doc__).replace("{parameters}", _described(options))
         return estimator
 
-    return declared
+    return decorate
 
 
 def _described(options: Iterable[Option]) -> str:
@@ -311,14 +310,3 @@ def _described(options: Iterable[Option]) -> str:
         text = textwrap.fill(option.help, 112, initial_indent=" " * 4, subsequent_indent=" " * 4)
         entries.append(f"{option.name} : {kind}\n{text}")
     return "\n".join(entries)
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """The options of a run. Only seed and kernel affect the result."""
-
-    seed: int = option(Integer(0), 0, "Random seed. The same seed gives the same bytes.")
-    jobs: int = option(Threads(-1), -1, "Threads; -1: one per core. Results do not depend on it.", letter="j")
-    kernel: str | None = option(
-        Kind(words=(AUTO, *KERNELS)), None, "Inner loops: NumPy, or compiled by numba. auto: numba if installed."
-    )

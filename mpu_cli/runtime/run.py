@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mpu_cli.errors import MpuError
-from mpu_cli.runtime.options import RunOptions
+from mpu_cli.runtime.options import AUTO, Integer, Kind, Threads, declared
+
+KERNELS = ("numpy", "numba")
 
 # Called at the start of every step with its name, as in messages, and its amount of work (None: unknown). It returns a
 # context manager, which is open during the step. That gives a function to call with newly finished work, by default 1.
@@ -56,12 +58,19 @@ def numba_installed() -> bool:
 
 
 @dataclass(frozen=True)
-class Run(RunOptions):
+class Run:
     """The context of a command or of a call from Python. Only the seed and the kernel affect the result.
 
     Raises MpuError (numba was requested and is not installed).
     """
 
+    seed: int = declared(Integer(0), 0, "Random seed. The same seed gives the same bytes.")
+    jobs: int = declared(Threads(-1), -1, "Threads; -1: one per core. Results do not depend on it.", letter="j")
+    kernel: str | None = declared(
+        Kind(words=(AUTO, *KERNELS)),
+        None,
+        "Inner loops: NumPy, or compiled by numba. auto: numba if installed.",
+    )
     # Reports a step, which lasts as long as the context
     step: Observer = no_observer
 

@@ -14,7 +14,7 @@ from itertools import chain, islice
 from threading import Lock
 from typing import Any, TypeVar
 
-from mpu_cli.runtime.options import AUTO, Integer, Kind, Span, option
+from mpu_cli.runtime.options import AUTO, Integer, Kind, Span, declared
 from mpu_cli.text.languages import LANGUAGES, language_of
 
 NO_STEMS = "none"
@@ -39,39 +39,39 @@ class _Languages(Kind):
 class TextOptions:
     """How texts become vectors. `mpu vectorize` and `Vectorizer` have these by the same names."""
 
-    analyzer: str = option(
+    analyzer: str = declared(
         Kind(words=("word", "char")),
         "word",
         "Words and n-grams of words, or n-grams of characters within words.",
     )
-    ngrams: tuple[int, int] | None = option(
+    ngrams: tuple[int, int] | None = declared(
         Span(1, LONGEST_NGRAM, words=(AUTO,)),
         None,
         "Shortest and longest n-gram. auto: 1-2 for words, 3-5 for characters.",
     )
-    stem: str | None = option(
+    stem: str | None = declared(
         _Languages(words=(AUTO, NO_STEMS)),
         None,
         "Stem words in this language, or these: english,german. auto: the languages of at least 5 % of the texts.",
     )
-    weighting: str = option(
+    weighting: str = declared(
         Kind(words=("log-tfidf", "tfidf", "tf", "binary")),
         "log-tfidf",
         "Weights of features. log-tfidf: tf-idf with 1 + log(tf).",
     )
-    lead: str | int | None = option(
+    lead: str | int | None = declared(
         Integer(0, words=(AUTO, LINE, DASH)),
         None,
         "Beginning of a text whose words count more: its first line, the part before a dash, N words, or 0. auto: as "
         "the texts suggest.",
     )
-    min_df: int | None = option(
+    min_df: int | None = declared(
         Integer(1, words=(AUTO,)),
         None,
         "Keep features in at least N texts. auto: 1 to 3, by the number of texts.",
     )
-    max_features: int | None = option(Integer(1), None, "Keep at most N features, those in most texts.")
-    hashing: int | None = option(
+    max_features: int | None = declared(Integer(1), None, "Keep at most N features, those in most texts.")
+    hashing: int | None = declared(
         Integer(8, 30),
         None,
         "Number features by a hash of N bits, without a vocabulary.",

@@ -11,8 +11,7 @@ from scipy.special import expit
 from mpu_cli.core.features import Features
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import LEAST, Top
-from mpu_cli.runtime.options import KERNELS
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run import KERNELS, Run
 from tests.hypotheses import examples
 
 KERNELS = [

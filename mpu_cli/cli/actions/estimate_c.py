@@ -68,7 +68,7 @@ def command(
     refuse_unwritable(output)
     data = training_set(sources, run, is_for_model=False)
     q = len(data.ids)
-    is_by_people = data.has_complete_sets or data.answers is not None
+    is_by_people = data.is_reviewed or data.answers is not None
     if data.groups is not None and (is_by_people or method != "bbe"):
         raise MpuError("c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest")
     features = options.features if data.scores is None else LINEAR
@@ -79,7 +79,7 @@ def command(
     probabilities = None
     if data.scores is not None:
         probabilities = sample.part_of(data.scores)
-    elif not data.has_complete_sets or has_evidence(sample.labels, sample.verified):
+    elif not data.is_reviewed or has_evidence(sample.labels, sample.verified):
         with run.step("predicting out of fold", len(sample.fold_rows)) as tick:
             probabilities = sample.naive_probabilities(tick)
     with run.step("estimating c"):

@@ -144,6 +144,11 @@ class LabelInformation:
     label_features: csr_array | None = None
 
     @property
+    def is_reviewed(self) -> bool:
+        """Whether there are complete label sets to estimate c from."""
+        return any(rows is not None and len(rows) for rows in (self.sampled, self.second))
+
+    @property
     def label_information(self) -> "LabelInformation":
         """Return this alone, of a subclass."""
         return LabelInformation(**{field.name: getattr(self, field.name) for field in fields(LabelInformation)})
