@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from mpu_cli.inputs import training_data
+from mpu_cli.core import stacking
 from tests.cli.training import QUICK, message
 
 
@@ -49,16 +49,8 @@ def test_dense_features_with_the_largest_indices_are_learned_without_a_kernel(ru
 # Targets, refused before anything is trained
 
 
-@pytest.fixture
-def no_training(monkeypatch):
-    def fit(*_, **__):
-        raise AssertionError("training has begun")
-
-    monkeypatch.setattr(training_data, "fit", fit)
-
-
-@pytest.mark.usefixtures("no_training")
-def test_targets_that_are_no_models_are_refused_first(run, tiny, tmp_path):
+def test_targets_that_are_no_models_are_refused_first(run, tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(stacking, "train", None)
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "mine.txt").write_text("mine")
     message(run("train", tiny, "-o", tmp_path / "folder"))

@@ -17,6 +17,7 @@ from mpu_cli.core.stacking import train
 from mpu_cli.core.thresholds import pooled_threshold
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.hypotheses import examples
+from tests.slow import slow_uncompiled
 
 N, Q = 20_000, 5
 
@@ -154,6 +155,7 @@ def test_is_finite_where_all_predictions_are_alike(value, c):
         assert calibration(predictions) == pytest.approx(np.full((4, 3), expected), abs=1e-3)
 
 
+@slow_uncompiled
 @pytest.mark.parametrize("levels", [1, 2, 3])
 def test_a_trained_model_predicts_probabilities(levels):
     X, Y = linear_problem(2000, 8, 4)

@@ -18,6 +18,7 @@ from mpu_cli.runtime.run import Run
 from tests.core.simulated import trained
 from tests.core.steps import Steps
 from tests.core.test_many_labels import Q, micro_f1, problem
+from tests.slow import slow_uncompiled
 
 N = 3000
 SETTINGS = Settings(cost=100.0, step=2.0, epochs=2)
@@ -86,6 +87,7 @@ def test_the_kernels_find_the_same_list(drawn):
     assert (learned[0] != learned[1]).mean() < 1e-3  # where two groups are as near, they may differ
 
 
+@slow_uncompiled
 def test_it_is_about_as_good_as_all_instances(monkeypatch):
     matrix, annotated, _ = problem(n=N)
     test, _, truth = problem(seed=1, n=1000)

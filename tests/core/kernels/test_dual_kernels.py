@@ -69,7 +69,7 @@ def test_the_solution_is_that_of_liblinear_with_weights(c, cost):
         frequency,
         cost=cost,
         bias_norm=4.0,
-        epochs=1000,
+        epochs=400,
         rng=np.random.default_rng(0),
     )
     X = features.as_sparse().toarray().astype(float)

@@ -11,6 +11,7 @@ from mpu_cli.core import limits
 from mpu_cli.errors import OverflowingError, TooLargeError
 from mpu_cli.experiment.methods import m3l_linear, m3l_rbf
 from tests.core.simulated import as_features, as_labels, linear_problem, read_digits
+from tests.slow import slow_uncompiled
 
 METHODS = [m3l_linear.Method, m3l_rbf.Method]
 
@@ -21,6 +22,7 @@ def fit(method, X, Y, **options):
     return made
 
 
+@slow_uncompiled
 @pytest.mark.parametrize(("method", "cost", "least"), [(METHODS[0], 0.2, 0.85), (METHODS[1], 10.0, 0.94)])
 def test_digits_are_learned(method, cost, least, digits):
     features, labels, test_features, test_labels = read_digits(digits)

@@ -19,8 +19,8 @@ QUICK = {
     "mpu-paper": "mpu-paper:cost=10:epochs=3",
     "br": "br:cost=10:epochs=3",
     "elkan08": "elkan08:cost=10:epochs=3",
-    "m3l-linear": "m3l-linear:cost=10",
-    "m3l-rbf": "m3l-rbf:cost=10:gamma=0.2",
+    "m3l-linear": "m3l-linear:cost=0.3",
+    "m3l-rbf": "m3l-rbf:cost=0.3:gamma=0.2",
 }
 VARIANTS = [QUICK.get(name, name) for name in methods.names()]
 VARIANTS.append("elkan08:cost=10:epochs=3:elkan_variant=weighted:c_method=e2")
@@ -78,9 +78,9 @@ def test_every_method_predicts_the_same_again(problem, label):
     [
         ("elkan08:cost=10:epochs=3", "c_method=e3"),
         ("elkan08:cost=10:epochs=3", "elkan_variant=weighted"),
-        ("m3l-linear:cost=10", "label_correlation=0.9"),
-        ("m3l-rbf:cost=10", "label_correlation=0.9"),
-        ("m3l-rbf:cost=10", "gamma=5.0"),
+        ("m3l-linear:cost=0.3", "label_correlation=0.9"),
+        ("m3l-rbf:cost=0.3", "label_correlation=0.9"),
+        ("m3l-rbf:cost=0.3", "gamma=5.0"),
         *(("well", option) for option in ("neighbours=20", "sharing=0", "alpha=1", "beta=100")),
     ],
 )
