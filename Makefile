@@ -5,8 +5,14 @@ VENV ?= .venv
 EXTRAS ?= test,fast
 # Tools that mpu is compared with get an environment of their own.
 PEERS ?= .venv-peers
+# What installs into the environment: .ci/run has something faster.
+PIP ?= $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
+# 0 leaves the scripts of the gallery unrun, as tests/examples runs them.
+GALLERY ?= 1
 # How long each target is fuzzed; what it found stays in fuzz/results.
 FUZZ_SECONDS ?= 60
+# Which tests `make test` runs: all, unless told otherwise.
+TESTS ?=
 # In how many processes the tests run: auto is as many as there are cores.
 WORKERS ?= auto
 # What `make dist` has beside the code.
@@ -21,9 +27,9 @@ QUICK := -m 'not slow' --hypothesis-profile quick
 # Which kernel OpenBLAS takes goes by the processor, and what overflows or rounds goes by the kernel. Nehalem's is in every
 # build for x86-64; where there is no such kernel, OpenBLAS says so and takes the processor's own.
 BLAS_KERNEL ?= Nehalem
-# Tests of numbers that go through BLAS.
-BLAS_TESTS := tests/core tests/experiment tests/evaluation tests/bundle/test_fixtures.py \
-	tests/cli/test_predict_files.py
+# Tests of what each kernel computes, and of what overflows.
+BLAS_TESTS := tests/core/kernels tests/core/test_overflow.py tests/core/test_sgd.py tests/core/test_stacking.py \
+	tests/core/test_training.py tests/core/test_training_edge_cases.py tests/core/test_weight_rows.py
 
 # Uncompiled, numbers overflow as they are meant to, but with a warning, and tests of whole files would take hours.
 KERNEL_TESTS := tests/svmlight/test_corpus.py tests/svmlight/test_parser.py tests/svmlight/test_reader.py \
@@ -46,12 +52,12 @@ demo: venv  ## Run the main job on the digits that come with the project, result
 	MPU=$(VENV)/bin/mpu PYTHON=$(VENV)/bin/python data/demo.sh
 
 test: venv  ## Run the tests but the slow ones, on all cores (some minutes)
-	$(PYTEST) $(QUICK)
+	$(PYTEST) $(QUICK) $(TESTS)
 
 test-all: venv  ## Run all tests, also those that are marked slow
 	$(PYTEST)
 
-test-blas: venv  ## Run the tests of numbers with another processor's kernel of OpenBLAS, in two threads
+test-blas: venv  ## Run the tests of kernels with another processor's kernel of OpenBLAS, in two threads
 	OPENBLAS_CORETYPE=$(BLAS_KERNEL) $(VENV)/bin/python -c \
 		'import scipy.linalg, threadpoolctl; print(*(pool.get("architecture") for pool in threadpoolctl.threadpool_info()))'
 	OPENBLAS_CORETYPE=$(BLAS_KERNEL) OPENBLAS_NUM_THREADS=2 $(PYTEST) $(QUICK) $(BLAS_TESTS)
@@ -97,7 +103,7 @@ lint: $(VENV)/installed-lint  ## Check style, formatting, spelling, types, decla
 
 # -E reads all pages: of those that it does not read again, Sphinx leaves the index entries out of the search.
 docs: $(VENV)/installed-docs  ## Build the site into docs/_build/html; anything doubtful in it is an error
-	$(VENV)/bin/python -m sphinx -q -E -W --keep-going -b html docs docs/_build/html
+	$(VENV)/bin/python -m sphinx -q -E -W --keep-going -D plot_gallery=$(GALLERY) -b html docs docs/_build/html
 
 man: $(VENV)/installed-docs  ## Build the manual pages into docs/_build/man
 	$(VENV)/bin/python -m sphinx -q -W --keep-going -D plot_gallery=0 -b man docs docs/_build/man
@@ -154,8 +160,7 @@ clean:  ## Remove all that was made here, but not data that was fetched
 
 # One stamp an extra: installed again only when pyproject.toml has changed.
 $(VENV)/installed-%: pyproject.toml | $(VENV)/bin/python
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCK:%=--constraint %) \
-		--editable '.[$*]'
+	$(PIP) $(LOCK:%=--constraint %) --editable '.[$*]'
 	@touch $@
 
 # Line by line: a peer that cannot be installed here must not keep out the others. PECOS needs NumPy 1 and SciPy of then, so
