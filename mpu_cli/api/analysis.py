@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from mpu_cli.api import arrays, learning
+from mpu_cli.api import arrays, parameters
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.core import stacking
@@ -104,12 +104,12 @@ def estimate_c(
     """
     if method not in METHODS:
         raise DataError(f"method is {method!r}: give one of {', '.join(METHODS)}")
-    declared = {name: learning.DECLARED[name] for name in ("features", "folds", "sample", "seed", "jobs")}
+    declared = {name: parameters.DECLARED[name] for name in ("features", "folds", "sample", "seed", "jobs")}
     given = {name: keywords.pop(option.name, option.written_default) for name, option in declared.items()}
     annotations = _annotations(y, keywords)
     matrix, P = _evidence(X, y, scores, annotations)
-    chosen = learning.checked(given)
-    run = learning.run_of(chosen)
+    chosen = parameters.checked(given)
+    run = parameters.run_of(chosen)
     features = chosen["features"] if P is None else LINEAR
     options = Options(folds=chosen["folds"], sample=chosen["sample"], features=features)
     population, _ = choose_features(annotations.problem(matrix), options, run)
@@ -119,7 +119,7 @@ def estimate_c(
     estimates = estimate_frequency(population, sample, run, probabilities=probabilities, method=method)
     estimate = estimates.estimate
     assert estimate is not None  # nothing else tells c here
-    learning.warn_of([estimate.caution] if estimate.caution else [], estimates, annotations)
+    parameters.warn_of([estimate.caution] if estimate.caution else [], estimates, annotations)
     if estimate.one_label_each:
         estimate = replace(estimate, c=np.nan, interval=None)
     elif per_label:
@@ -135,7 +135,7 @@ def _evidence(X: Any, y: Any, scores: Any, annotations: Annotations) -> tuple[cs
         raise DataError("give either features (X) or out-of-fold scores (scores=)")
     if scores is None:
         return arrays.features(X, annotations.labels), None
-    return learning.without_features(annotations.labels.shape[0]), annotations.of_scores(scores, y)
+    return parameters.without_features(annotations.labels.shape[0]), annotations.of_scores(scores, y)
 
 
 def calibrate(y: Any, *, scores: ArrayLike, c: ArrayLike, **verified: Any) -> Calibration:
@@ -171,7 +171,7 @@ def calibrate(y: Any, *, scores: ArrayLike, c: ArrayLike, **verified: Any) -> Ca
     0.8
     """
     annotations = _annotations(y, verified)
-    return calibrated_by(annotations.of_scores(scores, y), annotations.labels, learning.frequency(c, annotations))
+    return calibrated_by(annotations.of_scores(scores, y), annotations.labels, parameters.frequency(c, annotations))
 
 
 def missing_labels(y: Any, *, scores: ArrayLike, c: ArrayLike, top: int | None = None, **verified: Any) -> Cells:
@@ -206,10 +206,10 @@ def missing_labels(y: Any, *, scores: ArrayLike, c: ArrayLike, top: int | None =
     """
     annotations = _annotations(y, verified)
     P = annotations.of_scores(scores, y)
-    frequency = learning.frequency(c, annotations)
+    frequency = parameters.frequency(c, annotations)
     probabilities = calibrated_by(P, annotations.labels, frequency)(P)
     evidence = Evidence(probabilities, frequency)
-    return learning.missing_labels(evidence, annotations, top)
+    return parameters.missing_labels(evidence, annotations, top)
 
 
 def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequency:
@@ -297,8 +297,8 @@ def questions(
     """
     annotations = _annotations(y, verified, _DRAWN)
     matrix, P = _evidence(X, y, scores, annotations)
-    chosen = learning.checked({"folds": "auto", "sample": FrequencyOptions.sample, "seed": random_state})
-    return learning.questions(chosen, matrix, annotations, n, P)
+    chosen = parameters.checked({"folds": "auto", "sample": FrequencyOptions.sample, "seed": random_state})
+    return parameters.questions(chosen, matrix, annotations, n, P)
 
 
 @dataclass(frozen=True)
@@ -359,17 +359,17 @@ def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verifi
         )
     annotations = _annotations(y, verified, _DRAWN)
     matrix = arrays.features(X, annotations.labels)
-    chosen = learning.parameters_of(MPUClassifier() if estimator is None else estimator)
-    options, run = learning.options(chosen, annotations), learning.run_of(chosen)
+    chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
+    options, run = parameters.options(chosen, annotations), parameters.run_of(chosen)
     refuse_large_predictions(*annotations.labels.shape)
     _, result = stacking.train(annotations.problem(matrix), options, run, hold_out_all=True)
     c, estimates = result.chosen.c, result.chosen.estimates
-    learning.warn_of(estimates.warnings(), estimates, annotations)
+    parameters.warn_of(estimates.warnings(), estimates, annotations)
     frequency = LabelFrequency.of(c, annotations.labels.shape, annotations.verified)
     held_out = result.held_out.probabilities
-    given_others = learning.dense(given_other_labels(held_out, annotations.labels, frequency, run, result.kin))
+    given_others = parameters.dense(given_other_labels(held_out, annotations.labels, frequency, run, result.kin))
     return OutOfFold(
-        annotations.widened(learning.dense(held_out)),
+        annotations.widened(parameters.dense(held_out)),
         annotations.widened(c, np.nan),
         annotations.widened(unannotated_posterior(given_others, c)),
     )
@@ -428,5 +428,5 @@ def choose_thresholds(
         raise DataError(f"criterion is {criterion!r}: give one of {', '.join(CRITERIA)}")
     annotations = _annotations(y, verified)
     P = annotations.of_scores(probabilities, y, "probabilities")
-    best, f1 = chosen_thresholds(HeldOut(P, annotations.labels, learning.frequency(c, annotations)), criterion)
+    best, f1 = chosen_thresholds(HeldOut(P, annotations.labels, parameters.frequency(c, annotations)), criterion)
     return Thresholds(annotations.widened(best, np.inf), f1)

@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length, get_tags, ind
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from mpu_cli.api import arrays, learning
+from mpu_cli.api import arrays, parameters
 from mpu_cli.api.estimator import LabelSetsMixin, MPUClassifier
 from mpu_cli.core.evidence import Evidence, calibrated_by
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -276,11 +276,11 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
             folds=self.folds,
             random_state=self.random_state,
         )
-        chosen = learning.parameters_of(as_mpu, named.of_columns)
-        (X,), run, options = indexable(X), learning.run_of(chosen), learning.options(chosen, annotations)
-        problem = annotations.problem(learning.without_features(len(named.matrix.indptr) - 1))
+        chosen = parameters.of_estimator(as_mpu, named.of_columns)
+        (X,), run, options = indexable(X), parameters.run_of(chosen), parameters.options(chosen, annotations)
+        problem = annotations.problem(parameters.without_features(len(named.matrix.indptr) - 1))
         evidence = self._fit_by_scores(X, problem, options, run, unannotated)
-        learning.warn_of(evidence.estimates.warnings(), evidence.estimates, annotations)
+        parameters.warn_of(evidence.estimates.warnings(), evidence.estimates, annotations)
         thresholds, expected = evidence.decision(problem.labels, options.threshold)
         self._evidence, self._annotations, self._chosen = evidence, annotations, chosen
         self.classes_, self._has_one_dimension = named.classes, named.has_one_dimension
@@ -345,13 +345,13 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     def missing_labels(self, top: int | None = None) -> Cells:
         """List the labels of the training instances that are probably missing, as `mpu_cli.missing_labels` does."""
         check_is_fitted(self)
-        return learning.missing_labels(self._evidence, self._annotations, top)
+        return parameters.missing_labels(self._evidence, self._annotations, top)
 
     def questions(self, n: int) -> Questions:
         """Draw cells of the training instances to ask people about, as `mpu_cli.questions` does."""
         check_is_fitted(self)
-        matrix = learning.without_features(len(self._scores))
-        return learning.questions(self._chosen, matrix, self._annotations, n, self._scores)
+        matrix = parameters.without_features(len(self._scores))
+        return parameters.questions(self._chosen, matrix, self._annotations, n, self._scores)
 
     def _probabilities(self, X: Any) -> np.ndarray:
         """Return Pr(y=1 | x) of each column that is learned from: float32, shape (n, q)."""

@@ -18,7 +18,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_cli import bundle
-from mpu_cli.api import arrays, learning
+from mpu_cli.api import arrays, parameters
 from mpu_cli.bundle.predicting import reaching
 from mpu_cli.core import stacking
 from mpu_cli.core.features import Columns
@@ -157,7 +157,7 @@ _PROBABILITIES = 1 << 20
 _EXPECTED = {"expected_f1_": "expected_micro_f1", "expected_f1_interval_": "expected_micro_f1_interval"}
 
 
-@with_parameters(learning.DECLARED.values())
+@with_parameters(parameters.DECLARED.values())
 class MPUClassifier(LabelSetsMixin, BaseEstimator):
     """A multi-label classifier for training data in which part of the true labels is missing.
 
@@ -306,10 +306,10 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         annotations = arrays.Annotations.of(named, numbers, **arguments)
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
-        chosen = learning.parameters_of(self, named.of_columns)
+        chosen = parameters.of_estimator(self, named.of_columns)
         if named.one_each:
             chosen["c"] = 1.0
-        options, run = learning.options(chosen, annotations), learning.run_of(chosen)
+        options, run = parameters.options(chosen, annotations), parameters.run_of(chosen)
         known = vars(annotations.label_information) | {"feature_names": getattr(self, "feature_names_in_", None)}
         data = TrainingData(features=arrays.as_csr(X), labels=annotations.labels, ids=ids, **known)
         predictor, result = stacking.train(data, options, run)
@@ -454,8 +454,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         """
         predictor = self._predictor()
         names = [name for name in options_of(Run) if name != "seed"]  # nothing is drawn
-        given = {name: getattr(self, learning.DECLARED[name].name) for name in names}
-        run = learning.run_of(learning.checked(given))
+        given = {name: getattr(self, parameters.DECLARED[name].name) for name in names}
+        run = parameters.run_of(parameters.checked(given))
         rows = max(1, _PROBABILITIES // min(len(predictor.thresholds), FEW_LABELS))
         parts = [slice(start, start + rows) for start in range(0, matrix.shape[0], rows)]
         results = parallel.run(lambda part: of_part(predictor, matrix[part], run), zip(parts), run.jobs)
@@ -477,7 +477,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         refuse_large_predictions(*shape)
         wide = np.zeros(shape, np.float32)
         for part, predicted in self._by_parts(matrix, lambda model, some, run: model.predictions(some, run, q)):
-            wide[part, self._columns] = learning.dense(predicted)
+            wide[part, self._columns] = parameters.dense(predicted)
         return wide
 
     def _widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
@@ -508,7 +508,7 @@ def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifie
     model = bundle.load(Path(path))
     recorded = {  # None: auto
         option.name: model.options[name]
-        for name, option in learning.DECLARED.items()
+        for name, option in parameters.DECLARED.items()
         if model.options.get(name) is not None
     }
     classifier = MPUClassifier(**recorded)

@@ -79,7 +79,7 @@ def checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: DECLARED[name].check(value) for name, value in parameters.items()}
 
 
-def parameters_of(estimator: Any, classes: np.ndarray | None = None) -> dict[str, Any]:
+def of_estimator(estimator: Any, classes: np.ndarray | None = None) -> dict[str, Any]:
     """Check and return the parameters of an estimator, as `checked` does, and `step`, which says what is done.
 
     `classes`: names of the labels, by which c may be given.
