@@ -7,7 +7,6 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import Calibration, HeldOut, calibrate
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
-from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
@@ -30,11 +29,6 @@ class Evidence:
     kin: np.ndarray | None = None  # int, shape (n,): instances with equal numbers stay in one fold; None: all differ
     # What made probabilities of scores; None where a model predicts probabilities
     calibration: Calibration | None = None
-
-    @property
-    def reviewed(self) -> ReviewedFrequency | None:
-        """Where the frequency comes from, if from what people have decided."""
-        return self.estimates.reviewed
 
     @classmethod
     def of_training(cls, result: TrainingResult, problem: Problem) -> "Evidence":

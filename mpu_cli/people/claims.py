@@ -181,7 +181,7 @@ class Claims:
         `probabilities`: those of `evidence`, or these given the other labels.
         `choice`, `left_out`: as for `suggest`.
         """
-        frequency, reviewed, answers = evidence.frequency, evidence.reviewed, problem.answers
+        frequency, reviewed, answers = evidence.frequency, evidence.estimates.reviewed, problem.answers
         learned = None
         if answers is not None and reviewed is not None and reviewed.answers:
             learned = by_answers(probabilities, problem.labels, frequency, answers, reviewed)

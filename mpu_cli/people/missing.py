@@ -63,24 +63,22 @@ def find(
     `choice`: as for `suggest`.
     `implications`: labels implied by others of the instance are not listed.
     """
-    labels, frequency = problem.labels, evidence.frequency
+    labels, frequency, estimates = problem.labels, evidence.frequency, evidence.estimates
     positive = frequency.positives(labels).astype(bool)
     implied = None if implications is None else implications.implied(positive, ids, ids)
     with run.step("weighing the other labels"):
         probabilities = given_other_labels(evidence.probabilities, labels, frequency, run, evidence.kin)
-    reviewed = evidence.reviewed if evidence.reviewed and evidence.reviewed.answers else None
     confirmed = csr_array(positive > labels)
     found = confirmed if frequency.verified is None else confirmed[frequency.verified.instances == Verdict.UNKNOWN]
     with run.step("listing labels"):
-        estimates = evidence.estimates
-        of_labels, of_all = missing_labels(labels, frequency, evidence.reviewed, estimates.range_of_c)
+        of_labels, of_all = missing_labels(labels, frequency, estimates.reviewed, estimates.range_of_c)
         left = Count(*(max(count - found.nnz, 0.0) for count in vars(of_all).values()))
         second = np.zeros(0, int) if problem.second is None else problem.second
         annotated = positive.nnz - positive[second].nnz
         if choice == Choice():  # half of the F1 before
             choice = replace(choice, least=annotated / max(2 * annotated + left.expected, 1))
         claims = Claims.of(probabilities, problem, evidence, choice, implied)
-        at_top, is_by_lists = claims.at_top, evidence.reviewed is None and claims.at_top is not None
+        at_top, is_by_lists = claims.at_top, estimates.reviewed is None and claims.at_top is not None
         if estimates.is_known and at_top is not None:
             if is_by_lists:
                 left = no_fewer(left, at_top, claims.decided is not None)
@@ -112,5 +110,5 @@ def find(
         right=right,
         filling_in=filling_in,
         decided=claims.decided,
-        answers=reviewed.answers if reviewed else 0,
+        answers=0 if estimates.reviewed is None else estimates.reviewed.answers,
     )

@@ -1,10 +1,14 @@
 """Instances in memory: as a parser finds them, as two CSR arrays, and CSR arrays that grow row by row."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
+
+
+class UnusualError(Exception):
+    """The block has an error or a rare form. `grammar` has to parse it line by line."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +21,22 @@ class Dataset:
     # Csr_array, shape (n, D), float32: Columns are feature indices as written in the file, so D is the largest index
     # plus 1. The columns of a row are sorted and unique. Zeros in the file are stored entries.
     features: csr_array
+
+    @classmethod
+    def of_rows(
+        cls, labels: np.ndarray, label_ends: np.ndarray, indices: np.ndarray, index_ends: np.ndarray, values: np.ndarray
+    ) -> "Dataset":
+        """Return the n instances of a block, in the order of the file, each label and index once.
+
+        `labels`: int32, shape (a,): the labels of all instances, one after another.
+        `label_ends`: int, shape (n,): the labels of instance i end before ``labels[label_ends[i]]``.
+        `indices`: int32, shape (m,): the feature indices of all instances.
+        `index_ends`: int, shape (n,): the indices of instance i end before ``indices[index_ends[i]]``.
+        `values`: float32, shape (m,): the value of each index.
+        Raises UnusualError (an index has two values in one instance, or label 0 or 1 is there twice: labels may be a
+        vector of 0 and 1).
+        """
+        return cls(_csr(np.ones(len(labels), bool), labels, label_ends), _csr(values, indices, index_ends))
 
     def __len__(self) -> int:
         return self.features.shape[0]
@@ -35,38 +55,6 @@ class Dataset:
         columns = np.searchsorted(occurs, self.labels.indices).astype(self.labels.indices.dtype)
         shape = (len(self), len(occurs))
         return csr_array((self.labels.data, columns, self.labels.indptr), shape=shape), occurs
-
-
-class UnusualError(Exception):
-    """The block has an error or a rare form. `grammar` has to parse it line by line."""
-
-
-class Rows(NamedTuple):
-    """The instances of a block, in the order of the file.
-
-    `labels`: int32 array, shape (a,): the labels of all instances, one after another.
-    `label_ends`: int array, shape (n,): the labels of instance i end before ``labels[label_ends[i]]``.
-    `indices`: int32 array, shape (m,): the feature indices of all instances.
-    `index_ends`: int array, shape (n,): the indices of instance i end before ``indices[index_ends[i]]``.
-    `values`: float32 array, shape (m,): the value of each index.
-    """
-
-    labels: np.ndarray
-    label_ends: np.ndarray
-    indices: np.ndarray
-    index_ends: np.ndarray
-    values: np.ndarray
-
-    def dataset(self) -> Dataset:
-        """Return the instances, each label and index once.
-
-        Raise `UnusualError` if an index has two values in one of them, or label 0 or 1 is there twice: labels may be
-        a vector of 0 and 1.
-        """
-        return Dataset(
-            _csr(np.ones(len(self.labels), bool), self.labels, self.label_ends),
-            _csr(self.values, self.indices, self.index_ends),
-        )
 
 
 def _csr(data: np.ndarray, columns: np.ndarray, row_ends: np.ndarray) -> csr_array:

@@ -8,7 +8,7 @@ line. Import this module only to use it: it needs numba.
 import numpy as np
 
 from mpu_cli.runtime.compilation import compiled, inlined
-from mpu_cli.svmlight.dataset import Rows, UnusualError
+from mpu_cli.svmlight.dataset import Dataset, UnusualError
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _COMMA, _MINUS, _POINT, _COLON, _UPPER_E, _LOWER_E = b"\t\n\r #+,-.:Ee"
@@ -28,19 +28,19 @@ _HIGH = np.uint64(0x8080808080808080)
 _ONES = np.uint64(0x0101010101010101)
 
 
-def parse(block: bytes, implicit_values: bool) -> Rows:
+def parse(block: bytes, implicit_values: bool) -> Dataset:
     """Parse whole lines: the same as `mpu_cli.svmlight.numpy_parser.parse`, bit for bit."""
     text = block + _PADDING
     understood, *arrays, rereads = scan(np.frombuffer(text, np.uint8), implicit_values)
     if not understood:
         raise UnusualError
-    rows = Rows(*arrays)
     if len(rereads):
         values = np.array([float(text[start:stop]) for _, start, stop in rereads.tolist()])
         if np.any(np.abs(values) >= FLOAT32_OVERFLOW):
             raise UnusualError
-        rows.values[rereads[:, 0]] = values
-    return rows
+        of_indices = arrays[-1]
+        of_indices[rereads[:, 0]] = values
+    return Dataset.of_rows(*arrays)
 
 
 @inlined
@@ -177,8 +177,8 @@ def scan(text, implicit_values):
     """Parse whole lines, which `_PADDING` follows.
 
     Return whether all was understood (where a line breaks the grammar, the other results are meaningless), the arrays
-    of `Rows`, and the values to be parsed again in full precision: position in `values`, start and stop in the text (k
-    x 3).
+    of `Dataset.of_rows`, and the values to be parsed again in full precision: position in `values`, start and stop in
+    the text (k x 3).
     """
     n_lines = n_commas = n_colons = 0
     for character in text:

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from mpu_cli.svmlight.dataset import Rows, UnusualError
+from mpu_cli.svmlight.dataset import Dataset, UnusualError
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID, NUMBER
 
 _END = rb"(?=[ \t]|\Z)"
@@ -18,7 +18,7 @@ _BETWEEN = b",:\t\n"  # what is between numbers, beside spaces
 _ALL_SPACES = bytes.maketrans(_BETWEEN, b" " * len(_BETWEEN))
 
 
-def parse(block: bytes, implicit_values: bool) -> Rows:
+def parse(block: bytes, implicit_values: bool) -> Dataset:
     """Parse whole lines of a file without its header; the last one may lack its end.
 
     With `implicit_values`, an index without a colon means the value 1. UnusualError where a line breaks the grammar, or
@@ -44,7 +44,7 @@ def parse(block: bytes, implicit_values: bool) -> Rows:
     if numbers[~is_value].max(initial=0) > MAX_ID or np.abs(values).max(initial=0) >= FLOAT32_OVERFLOW:
         raise UnusualError
     ends = np.flatnonzero(characters == _NEWLINE)[1:]
-    return Rows(
+    return Dataset.of_rows(
         numbers[is_label].astype(np.int32),
         np.searchsorted(starts[is_label], ends),
         numbers[is_index].astype(np.int32),

@@ -20,7 +20,7 @@ from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.runtime.parallel import map_ahead, threads
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight import numpy_parser
-from mpu_cli.svmlight.dataset import Dataset, GrowingCsr, Rows, UnusualError
+from mpu_cli.svmlight.dataset import Dataset, GrowingCsr, UnusualError
 from mpu_cli.svmlight.grammar import (
     BYTE_ORDER_MARK,
     DEFAULT_READING,
@@ -59,12 +59,12 @@ def parse_block(
     parser = import_module("mpu_cli.svmlight.numba_parser") if run.compiled else numpy_parser
     for text_of in (bytes, partial(plain_labels, reading=reading)):
         with suppress(UnusualError):
-            return parser.parse(text_of(block), reading.implicit_values).dataset()
+            return parser.parse(text_of(block), reading.implicit_values)
     with _parsing_by_line:
-        return _parse_by_line(block, first_line, source, reading).dataset()
+        return _parse_by_line(block, first_line, source, reading)
 
 
-def _parse_by_line(block: bytes, first_line: int, source: str, reading: Reading) -> Rows:
+def _parse_by_line(block: bytes, first_line: int, source: str, reading: Reading) -> Dataset:
     lines = block.split(b"\n")
     if not lines[-1]:  # what follows the last newline is no line
         lines.pop()
@@ -77,7 +77,7 @@ def _parse_by_line(block: bytes, first_line: int, source: str, reading: Reading)
         except LineError as error:
             raise InputError(source, number, str(error)) from None
     labels, indices, values = zip(*rows, strict=True) if rows else ((), (), ())
-    return Rows(
+    return Dataset.of_rows(
         np.fromiter(chain.from_iterable(labels), np.int32),
         np.cumsum(list(map(len, labels)), dtype=int),
         np.fromiter(chain.from_iterable(indices), np.int32),
