@@ -6,6 +6,6 @@ from elsewhere can do no harm.
 """
 
 from mpu_cli.bundle.loading import FORMAT_VERSION, MANIFEST, TrainedModel, load
-from mpu_cli.bundle.writing import Writer, save, writer
+from mpu_cli.bundle.writing import Writer, save
 
-__all__ = ["FORMAT_VERSION", "MANIFEST", "TrainedModel", "Writer", "load", "save", "writer"]
+__all__ = ["FORMAT_VERSION", "MANIFEST", "TrainedModel", "Writer", "load", "save"]

@@ -87,21 +87,8 @@ def check_target(path: Path) -> None:
         raise ModelError(f"{path}: holds a manifest.json that is not that of a model; choose another name")
 
 
-@contextmanager
-def writer(path: Path) -> Iterator["Writer"]:
-    """Lock a model directory for one training, and remove what killed trainings have left there.
-
-    `path`: directory, created if missing; removed at the end if it was created here and no model was saved.
-    Raises BusyError (another training is running there), ModelError (no model can be written there (see
-    `check_target`), or the system forbids it).
-    """
-    write = Writer(path)
-    with write.held():
-        yield write
-
-
 class Writer:
-    """Saves models in a directory that is locked for one training. Made by `writer`."""
+    """Saves models in a directory, while it is `held`: locked for one training."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -139,10 +126,15 @@ class Writer:
                         beyond.rename(path / WORKSHOP / beyond.name)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the lock, also where the directory was moved or removed since; errors as of `writer`."""
+    def held(self) -> Iterator["Writer"]:
+        """Lock the directory, also where it was moved or removed since, and remove what killed trainings have left.
+
+        It is created if missing; removed at the end if it was created here and no model was saved.
+        Raises BusyError (another training is running there), ModelError (no model can be written there (see
+        `check_target`), or the system forbids it).
+        """
         if self._is_held():
-            yield
+            yield self
             return
         path, before = self._path, self._is_held
         check_target(path)
@@ -162,14 +154,14 @@ class Writer:
                 _remove_leftovers(path)
             self._is_held = is_held
             try:
-                yield
+                yield self
             finally:
                 self._is_held = before
 
 
 def save(model: TrainedModel, path: str | os.PathLike[str]) -> None:
-    """Save a trained model (see `Writer`); errors as for `writer`."""
-    with writer(Path(path)) as write:
+    """Save a trained model (see `Writer`); errors as for `Writer.held`."""
+    with Writer(Path(path)).held() as write:
         write(model)
 
 

@@ -22,7 +22,7 @@ PROCESSES.set_forkserver_preload(["tests.bundle.test_locking"])
 
 
 def hold(path, pipe):
-    with bundle.writer(path):
+    with bundle.Writer(path).held():
         pipe.send("held")
         pipe.recv()
 
@@ -44,7 +44,7 @@ def test_another_training_is_refused_and_told_who_is_at_work(path, exists):
     if exists:
         bundle.save(make_model(), path)
     with another_process(path) as process:
-        with refused(BusyError, "news.mpu: ") as error, bundle.writer(path):
+        with refused(BusyError, "news.mpu: ") as error, bundle.Writer(path).held():
             pass
         assert f"process {process.pid} on {socket.gethostname()} since 20" in str(error.value)
         assert "\n" not in str(error.value)
@@ -53,9 +53,9 @@ def test_another_training_is_refused_and_told_who_is_at_work(path, exists):
 
 
 def test_a_lock_without_a_word_of_its_holder(path):
-    with bundle.writer(path):
+    with bundle.Writer(path).held():
         (path / ".lock").write_bytes(b"\x1b[2J\xff")
-        with refused(BusyError), bundle.writer(path):
+        with refused(BusyError), bundle.Writer(path).held():
             pass
 
 
@@ -70,7 +70,7 @@ def test_other_paths_to_the_same_directory_are_the_same_model(saved, monkeypatch
             other = saved.relative_to(saved.parent)
         case "path through the model":
             other = saved / ".." / saved.name
-    with bundle.writer(saved), pytest.raises(BusyError), bundle.writer(other):
+    with bundle.Writer(saved).held(), pytest.raises(BusyError), bundle.Writer(other).held():
         pass
 
 
@@ -89,7 +89,7 @@ def write_and_hang(path, pipe):
 
     steps = pipe.recv()
     type(path).replace = stopping
-    with bundle.writer(path) as save:
+    with bundle.Writer(path).held() as save:
         save(make_model(1))
 
 
@@ -117,7 +117,7 @@ def test_what_a_killed_training_left_is_taken_over(path, exists, steps):
 
 
 def fail(path):
-    with pytest.raises(ZeroDivisionError), bundle.writer(path):
+    with pytest.raises(ZeroDivisionError), bundle.Writer(path).held():
         raise ZeroDivisionError
 
 
@@ -131,13 +131,13 @@ def test_a_training_that_fails_leaves_the_model_and_its_time(saved):
 
 
 def test_a_model_that_is_not_there_yet_is_older_than_any_data(path):
-    with bundle.writer(path):
+    with bundle.Writer(path).held():
         assert path.stat().st_mtime == 0
 
 
 def test_a_new_model_has_the_time_at_which_it_was_complete(saved):
     os.utime(saved, (1e9, 1e9))
-    with bundle.writer(saved) as save:
+    with bundle.Writer(saved).held() as save:
         assert saved.stat().st_mtime == 1e9
         save(make_model(1))
         complete = saved.stat().st_mtime
@@ -145,7 +145,7 @@ def test_a_new_model_has_the_time_at_which_it_was_complete(saved):
 
 
 def test_a_model_is_saved_also_where_someone_removed_its_directory(saved):
-    with bundle.writer(saved) as save:
+    with bundle.Writer(saved).held() as save:
         shutil.rmtree(saved)
         save(make_model(1))
     assert_same(bundle.load(saved), make_model(1))
@@ -155,9 +155,9 @@ def test_a_model_is_saved_also_where_someone_removed_its_directory(saved):
 @pytest.mark.parametrize("first_saves", [False, True])
 def test_a_training_whose_directory_was_moved_leaves_that_of_another_alone(saved, first_saves):
     with ExitStack() as first:
-        save_first = first.enter_context(bundle.writer(saved))
+        save_first = first.enter_context(bundle.Writer(saved).held())
         saved.rename(saved.with_name("moved.mpu"))
-        with bundle.writer(saved) as save:
+        with bundle.Writer(saved).held() as save:
             if first_saves:
                 with refused(BusyError, "news.mpu: "):
                     save_first(make_model(1))
@@ -165,7 +165,7 @@ def test_a_training_whose_directory_was_moved_leaves_that_of_another_alone(saved
             half_written.mkdir()
             first.close()
             assert half_written.exists()
-            with pytest.raises(BusyError), bundle.writer(saved):
+            with pytest.raises(BusyError), bundle.Writer(saved).held():
                 pass
             save(make_model(2))
     assert_same(bundle.load(saved), make_model(2))
@@ -184,7 +184,7 @@ def test_a_file_system_without_locks_can_hold_models(path, monkeypatch):
 def take_turns(path, marker, turns):
     """Hold a directory again and again; a marker that is there already shows that somebody else has it too."""
     while turns:
-        with suppress(BusyError), bundle.writer(path):
+        with suppress(BusyError), bundle.Writer(path).held():
             marker.touch(exist_ok=False)
             marker.unlink()
             turns -= 1

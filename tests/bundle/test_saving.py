@@ -171,7 +171,7 @@ def test_a_manifest_without_end_is_not_read_into_memory(saved, keep):
     with (saved / "manifest.json").open("r+b") as file:
         file.truncate(1 << 29)  # takes no room on the disk
     tracemalloc.start()
-    with bundle.writer(saved) as write:
+    with bundle.Writer(saved).held() as write:
         write(make_model(1), keep)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -184,7 +184,7 @@ def suggest(
     rules_file = _refuse_files(sources, outputs, options)
     model = filled = None
     with ExitStack() as stack:
-        save = None if outputs.model is None else stack.enter_context(bundle.writer(outputs.model))
+        save = None if outputs.model is None else stack.enter_context(bundle.Writer(outputs.model).held())
         data = training_set(sources, run, is_read_again=outputs.fill)
         checksum = "" if outputs.fill else data.checksum()
         asked = data.resolved(options)

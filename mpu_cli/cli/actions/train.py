@@ -86,7 +86,7 @@ def train(
     seconds: dict[str, float] = {}
     run = run.timed(seconds)
     with nullcontext() if history is None else _with_failures(history, names), ExitStack() as stack:
-        save = stack.enter_context(bundle.writer(target))
+        save = stack.enter_context(bundle.Writer(target).held())
         gate = None
         if acceptance is not None:
             from mpu_cli.cli.actions.gate import Gate  # with all that evaluates models, which few need
