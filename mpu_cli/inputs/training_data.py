@@ -208,7 +208,8 @@ class TrainingData(Problem):
     def assembled(
         self,
         model: StackedModel,
-        result: TrainingResult,
+        chosen: HyperParameters,
+        findings: dict[str, Any],
         options: Options,
         run: Run,
         files: dict[str, Any] | None = None,
@@ -217,7 +218,6 @@ class TrainingData(Problem):
 
         `files` are as `described`; None for arrays.
         """
-        findings, true = self.findings(options, model, result), self.true_labels(result.chosen)
         occurring = model.columns  # it has weights of no other features, and of all of these
         if occurring is None:
             used = self.label_features if findings.get("prior") else None
@@ -227,13 +227,13 @@ class TrainingData(Problem):
         return TrainedModel(
             predictor=model,
             label_ids=self.ids,
-            c=result.chosen.c,
+            c=chosen.c,
             occurring=occurring,
             options=asked | {"seed": run.seed, **findings},
             names=None if self.names is None else self.names.only(self.ids.tolist()),
             implies=None if self.implications is None else self.implications.among(self.ids, self.ids),
             packed_vectorizer=None if self.stored_vectorizer is None else packed(self.stored_vectorizer),
-            origin=provenance.record(len(self), self.annotations, true, options, run, files or {}),
+            origin=provenance.record(len(self), self.annotations, self.true_labels(chosen), options, run, files or {}),
         )
 
     def resolved(self, options: Options) -> Options:

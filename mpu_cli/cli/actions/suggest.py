@@ -198,7 +198,8 @@ def suggest(
         warnings = data.warnings(evidence.estimates)
         found = find(evidence, data, data.ids, choice, data.implications, run)
         if save is not None and model is not None:
-            save(data.assembled(model, result, options, run, data.described()))
+            findings = data.findings(options, model, result)
+            save(data.assembled(model, result.chosen, findings, options, run, data.described()))
         if outputs.fill and outputs.target is not None:
             if (
                 rules_file is not None and data.implications is not None
