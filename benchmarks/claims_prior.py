@@ -23,7 +23,7 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import HowDecided, VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
-from mpu_cli.inputs.training_data import fit
+from mpu_cli.core.stacking import train
 from mpu_cli.people import claims
 from mpu_cli.people.missing import find
 from mpu_cli.people.suggestions import Choice, Z, posterior_at
@@ -80,7 +80,7 @@ def listed(of: Collection, scheme: str, instances: int, run: Run) -> Listed:
     left = annotated(scheme, X, Y, _KEPT, run.seed)
     columns = np.unique(left.indices)
     problem = Problem(X, left[:, columns])
-    evidence = fit(problem, Options(), run, hold_out_all=True).evidence(problem)
+    evidence = Evidence.of_training(train(problem, Options(), run, hold_out_all=True)[1], problem)
     found = find(evidence, problem, columns, Choice(top=_TOP + _DECIDED), run=run)
     rows, places = found.listed.rows, found.listed.columns
     return Listed(problem, evidence, found.probabilities, rows, places, Y.toarray()[rows, columns[places]])

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import train
-from mpu_cli.inputs.training_data import fit
 from mpu_cli.people.missing import find
 from mpu_cli.people.suggestions import Choice
 from mpu_cli.runtime.run import Run
@@ -68,7 +68,7 @@ def by_mpu(task: Task) -> Ranking:
     """Rank by `mpu suggest`, with c estimated."""
     ids = np.arange(task.annotated.shape[1])
     problem = Problem(task.features, task.annotated)
-    evidence = fit(problem, Options(), Run(), hold_out_all=True).evidence(problem)
+    evidence = Evidence.of_training(train(problem, Options(), Run(), hold_out_all=True)[1], problem)
     found = find(evidence, problem, ids, Choice(top=task.removed))
     return found.listed.rows, found.listed.columns
 

@@ -19,8 +19,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.sgd import Fold, LearningTask, Settings
 from mpu_cli.core.validation import train_folds
-from mpu_cli.runtime.options import KERNELS
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run import KERNELS, Run
 from mpu_cli.svmlight.reader import read
 
 GIGA = 10**9

@@ -20,7 +20,7 @@ from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation.metrics import entries_in
-from mpu_cli.names import LabelNames
+from mpu_cli.names.label_names import LabelNames
 from mpu_cli.svmlight.grammar import MAX_ID
 
 

@@ -30,7 +30,7 @@ from mpu_cli.bundle.provenance import origin_name
 from mpu_cli.core.features import Columns
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import ModelError, TooLargeError
-from mpu_cli.names import LabelNames
+from mpu_cli.names.label_names import LabelNames
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.run import available_memory
 from mpu_cli.runtime.untrusted import expect, json_object

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from mpu_cli.cli.messages import message_options, progress
-from mpu_cli.names import Naming, Suggestible
+from mpu_cli.names.naming import Naming, Suggestible
 from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.runtime.options import Kind, options_of
 from mpu_cli.runtime.run import Run

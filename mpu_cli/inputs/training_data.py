@@ -32,8 +32,8 @@ from mpu_cli.inputs.side_tables import (
     read_label_features,
     read_scores,
 )
-from mpu_cli.names import BESIDE, LabelNames, Naming, RecordIds
-from mpu_cli.names.naming import find_broader, find_filled, read_implications
+from mpu_cli.names.label_names import LabelNames, RecordIds
+from mpu_cli.names.naming import BESIDE, Naming, find_broader, find_filled, read_implications
 from mpu_cli.review import decisions, matching
 from mpu_cli.review.decisions import checksum, label_text
 from mpu_cli.runtime.files import state_of

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from mpu_cli.errors import MpuError, shown
-from mpu_cli.names import LabelNames, RecordIds
-from mpu_cli.names.label_names import Names, is_uri
+from mpu_cli.names.label_names import LabelNames, Names, RecordIds, is_uri
 from mpu_cli.names.lines import cell
 from mpu_cli.review.decisions import (
     NOTHING_ELSE,

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, shown
-from mpu_cli.names import LabelNames, Naming, RecordIds, read_ids
+from mpu_cli.names.label_names import LabelNames, RecordIds
 from mpu_cli.names.lines import as_a_file, text_lines, whole
 from mpu_cli.names.naming import (
     BROADER,
@@ -31,8 +31,10 @@ from mpu_cli.names.naming import (
     GROUPS,
     IDS,
     LABELS,
+    Naming,
     folder_of,
     implication_lines,
+    read_ids,
     read_implications,
 )
 from mpu_cli.runtime.urls import is_url

@@ -18,7 +18,7 @@ from mpu_cli.core.features import Columns, RbfFeatures
 from mpu_cli.core.linear_model import LinearModel, pruned
 from mpu_cli.core.predictions import Top
 from mpu_cli.core.stacking import StackedModel
-from mpu_cli.names import LabelNames
+from mpu_cli.names.label_names import LabelNames
 from tests.hypotheses import examples
 
 D, Q = 4, 3

@@ -45,7 +45,7 @@ def test_kept_models_share_files_but_no_manifest(saved):
 
 
 def test_all_files_of_a_model_come_along(path):
-    from mpu_cli.names import LabelNames
+    from mpu_cli.names.label_names import LabelNames
 
     model = make_model()
     names = LabelNames.of({0: "a", 7: "b", 9: "c"})

@@ -11,7 +11,7 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import InputError
-from mpu_cli.names import LabelNames
+from mpu_cli.names.label_names import LabelNames
 from mpu_cli.names.naming import read_implications
 from mpu_cli.people import missing
 from mpu_cli.people.suggestions import Choice

@@ -15,7 +15,7 @@ from mpu_cli.cli.actions import vectorize as command
 from mpu_cli.cli.actions.vectorize import vectorize
 from mpu_cli.errors import CONTROL, InputError, MpuError
 from mpu_cli.inputs.side_tables import read_groups
-from mpu_cli.names import BESIDE, read_ids
+from mpu_cli.names.naming import BESIDE, read_ids
 from mpu_cli.svmlight.reader import read
 from mpu_cli.text import analyzer
 from mpu_cli.text.analyzer import TextOptions

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError
 from mpu_cli.inputs.training_data import Sources, training_set
-from mpu_cli.names import Naming
+from mpu_cli.names.naming import Naming
 from mpu_cli.runtime.run import Run
 from tests.golden import refused
 

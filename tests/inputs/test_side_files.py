@@ -3,7 +3,7 @@
 import pytest
 
 from mpu_cli.inputs.training_data import Sources, training_set
-from mpu_cli.names import Naming
+from mpu_cli.names.naming import Naming
 from mpu_cli.runtime.run import DEFAULT_RUN
 from tests.golden import assert_worded
 

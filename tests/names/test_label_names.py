@@ -5,8 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mpu_cli.errors import InputError
-from mpu_cli.names import LabelNames
-from mpu_cli.names.label_names import label_of, parse_names
+from mpu_cli.names.label_names import LabelNames, label_of, parse_names
 from mpu_cli.names.lines import cell
 from tests.golden import refused
 

@@ -6,8 +6,8 @@ import logging
 import numpy as np
 import pytest
 
-from mpu_cli.names import Naming, read_ids
 from mpu_cli.names.label_names import read_names
+from mpu_cli.names.naming import Naming, read_ids
 
 LABELS = np.array([1, 2, 3])
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from mpu_cli.errors import InputError
-from mpu_cli.names import LabelNames, RecordIds
+from mpu_cli.names.label_names import LabelNames, RecordIds
 from mpu_cli.review.decisions import NOTHING_ELSE, read, write
 from tests.golden import refused
 

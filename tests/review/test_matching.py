@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError
-from mpu_cli.names import LabelNames
+from mpu_cli.names.label_names import LabelNames
 from mpu_cli.review.decisions import checksum, read
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.run import Run

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.names import LabelNames
+from mpu_cli.names.label_names import LabelNames
 from mpu_cli.review.page import Review
 from mpu_cli.review.page import page as make_page
 from mpu_cli.svmlight.dataset import Dataset

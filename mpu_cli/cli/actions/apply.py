@@ -11,9 +11,8 @@ import numpy as np
 from mpu_cli.cli.messages import info, output_report, warn
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
-from mpu_cli.names import BESIDE, LabelNames
-from mpu_cli.names.label_names import is_uri
-from mpu_cli.names.naming import IDS, folder_of
+from mpu_cli.names.label_names import LabelNames, is_uri
+from mpu_cli.names.naming import BESIDE, IDS, folder_of
 from mpu_cli.review import decisions
 from mpu_cli.review.decisions import NOTHING_ELSE, checksum
 from mpu_cli.review.matching import match

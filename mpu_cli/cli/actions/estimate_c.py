@@ -30,7 +30,7 @@ from mpu_cli.core.selection import Estimates, choose_features, estimate_frequenc
 from mpu_cli.errors import InputError, MpuError, counted
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
 from mpu_cli.inputs.training_data import Sources, TrainingData, training_set
-from mpu_cli.names import EVERY_LABEL, Suggestible
+from mpu_cli.names.naming import EVERY_LABEL, Suggestible
 from mpu_cli.review import decisions
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

@@ -41,7 +41,8 @@ from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
 from mpu_cli.evaluation.prediction_files import iter_predictions
 from mpu_cli.evaluation.propensities import Propensities
 from mpu_cli.inputs.side_tables import frequencies_of_file
-from mpu_cli.names import LabelNames, Naming
+from mpu_cli.names.label_names import LabelNames
+from mpu_cli.names.naming import Naming
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.files import refuse_overlaps

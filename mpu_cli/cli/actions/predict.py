@@ -35,9 +35,8 @@ from mpu_cli.errors import (
     shown,
 )
 from mpu_cli.evaluation.prediction_files import with_thresholds
-from mpu_cli.names import EVERY_LABEL, Suggestible, read_ids
 from mpu_cli.names.lines import cell
-from mpu_cli.names.naming import IDS, folder_of
+from mpu_cli.names.naming import EVERY_LABEL, IDS, Suggestible, folder_of, read_ids
 from mpu_cli.runtime.files import State, checksum, refuse_overlaps, refuse_repeated, state_of
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

@@ -23,8 +23,8 @@ from mpu_cli.core.predictions import Cells, values_at
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
 from mpu_cli.inputs.training_data import Sources, frequency_file, training_set
-from mpu_cli.names import EVERY_LABEL, LabelNames, RecordIds, Suggestible
-from mpu_cli.names.naming import FILLED, IMPLIED, beside, implication_lines
+from mpu_cli.names.label_names import LabelNames, RecordIds
+from mpu_cli.names.naming import EVERY_LABEL, FILLED, IMPLIED, Suggestible, beside, implication_lines
 from mpu_cli.people.missing import Suggestions, find
 from mpu_cli.people.suggestions import Choice
 from mpu_cli.review import decisions

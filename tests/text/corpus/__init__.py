@@ -11,9 +11,9 @@ import numpy as np
 
 from mpu_cli.cli.actions.vectorize import vectorize
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.names import BESIDE, read_ids
 from mpu_cli.names.label_names import is_uri, without_brackets
 from mpu_cli.names.lines import as_a_file
+from mpu_cli.names.naming import BESIDE, read_ids
 from mpu_cli.runtime.files import checksum
 from mpu_cli.svmlight.reader import read
 from mpu_cli.text.analyzer import TextOptions
