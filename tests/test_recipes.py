@@ -214,7 +214,7 @@ def test_the_guide_leads_from_annif_and_back(shell, tmp_path):
 @pytest.mark.slow
 def test_the_guide_compares_methods(shell, tmp_path, instances):
     pytest.importorskip("matplotlib")
-    for name, lines in (("train", instances[:400]), ("test", instances[400:600])):
+    for name, lines in (("train", instances[:200]), ("test", instances[400:600])):
         (tmp_path / f"{name}.svm").write_text("".join(lines))
     (tmp_path / "checked.tsv").write_text(
         "instance\tlabel\tverdict\tsource\n" + "".join(f"{i}\t*\tno\tsample\n" for i in range(1, 51))

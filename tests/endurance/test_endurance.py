@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_killed_night_loses_no_model(tmp_path):
-    assert nights.survive(2, seed=1, folder=tmp_path)["kills"] == 2
+    assert nights.survive(1, seed=1, folder=tmp_path)["kills"] == 1
 
 
 def test_predictions_during_trainings_are_those_of_a_whole_model(tmp_path):

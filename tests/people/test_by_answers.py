@@ -80,7 +80,7 @@ def test_probabilities_add_up_to_what_is_missing_and_are_right(sparse, depth):
             assert right[there].mean() == pytest.approx(listed.probabilities[there].mean(), abs=0.12)
 
 
-@pytest.mark.parametrize("simulations", [6, *slow(60)])
+@pytest.mark.parametrize("simulations", [6, *slow(30)])
 def test_intervals_of_how_many_are_right_cover(simulations):
     """Where probabilities are off by some line: the 90 % intervals of how many of the first 100 and 1,000 are right."""
     covered, widths = [], []
