@@ -1,6 +1,5 @@
 """Ids of records and names of labels in files that people see: written, read back, refused where they differ."""
 
-import csv
 import json
 import os
 import re
@@ -9,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.cli.tables import table
 from tests.cli.training import message
 
 TOPICS = {"apple": "fruit", "pear": "fruit", "car": "=wheels", "bus": "=wheels"}
@@ -38,11 +38,6 @@ def page_of(run, books, tmp_path):
         return json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1]), result.stderr
 
     return made
-
-
-def table(path):
-    lines = (line for line in path.read_text().splitlines() if not line.startswith("#"))
-    return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 QUICK = ("--cost", "1", "--eta0", "0.5", "--epochs", "2", "--folds", "2", "--c", "0.8", "--prior", "0")

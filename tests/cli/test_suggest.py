@@ -8,6 +8,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
+from tests.cli.tables import table
 
 
 @pytest.fixture
@@ -26,17 +27,12 @@ def incomplete(run, complete, tmp_path):
     return source, {tuple(map(int, line.split("\t"))) for line in removed.read_text().splitlines()}
 
 
-def rows(path):
-    lines = [line.split("\t") for line in path.read_text().splitlines() if not line.startswith("#")]
-    return [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]
-
-
 @pytest.mark.slow
 def test_lists_what_was_removed(run, incomplete, tmp_path):
     source, removed = incomplete
     args = ("suggest", source, "--top", len(removed), "--c", "0.7", "-o", tmp_path / "missing.tsv", "--json")
     report = json.loads(run(*args).stdout)
-    listed = rows(tmp_path / "missing.tsv")
+    listed = table(tmp_path / "missing.tsv")
     assert len(listed) == report["listed"] == len(removed)
     hits = [(int(row["instance"]), int(row["label"])) in removed for row in listed]
     probabilities = [float(row["probability"]) for row in listed]
@@ -82,7 +78,7 @@ def test_decisions_are_learned_from_and_not_listed_again(run, incomplete, tmp_pa
     first, checked = tmp_path / "missing.tsv", tmp_path / "checked.tsv"
     options = ("--top", 40, "--c", "0.7", "--cost", 10, "--epochs", 3)
     run("suggest", source, *options, "-o", first)
-    listed = rows(first)
+    listed = table(first)
     assert len(listed) == 40
     for row in listed:
         row["verdict"] = "yes" if (int(row["instance"]), int(row["label"])) in removed else "no"
@@ -90,7 +86,7 @@ def test_decisions_are_learned_from_and_not_listed_again(run, incomplete, tmp_pa
     checked.write_text("\n".join(text) + "\n")
     run.ok("suggest", source, "--reviewed", checked, *options, "-o", first)
     seen = {(row["instance"], row["label"]) for row in listed}
-    assert not seen & {(row["instance"], row["label"]) for row in rows(first)}
+    assert not seen & {(row["instance"], row["label"]) for row in table(first)}
 
 
 def test_a_list_of_which_nothing_is_decided_begins_with_what_is_not_known(run, incomplete, tmp_path):
@@ -121,7 +117,7 @@ def test_where_all_is_known_nothing_is_missing(run, tmp_path):
     checked.write_text("instance\tlabel\tverdict\n" + "".join(f"{i}\t*\tno\n" for i in range(1, 5)))
     report = run.json("suggest", data, "--reviewed", checked, "-o", tmp_path / "out.tsv")
     assert (report["missing"], report["listed"]) == (0, 0)
-    assert rows(tmp_path / "out.tsv") == []
+    assert table(tmp_path / "out.tsv") == []
 
 
 def test_instances_of_a_second_file_are_not_listed(run, tmp_path):
@@ -130,7 +126,7 @@ def test_instances_of_a_second_file_are_not_listed(run, tmp_path):
     more.write_text("".join(f"1 1:1 {i}:.1\n2 2:1 {i}:.1\n1,2 1:1 2:1 {i}:.1\n" for i in range(23, 43)))
     options = ("--fully-labelled", more, "--cost", 10, "--epochs", 5)
     run.ok("suggest", data, *options, "--top", 10, "-o", tmp_path / "out.tsv")
-    assert all(int(row["instance"]) % 3 == 0 and int(row["instance"]) <= 60 for row in rows(tmp_path / "out.tsv"))
+    assert all(int(row["instance"]) % 3 == 0 and int(row["instance"]) <= 60 for row in table(tmp_path / "out.tsv"))
     filled = tmp_path / "filled.svm"
     run.ok("suggest", data, *options, "--format", "svm", "-o", filled)
     before, after = (path.read_text().splitlines() for path in (data, filled))
@@ -164,6 +160,6 @@ def test_probabilities_are_the_out_of_fold_predictions_of_a_training(run, incomp
     by_features = read(oof, Reading(scores=True)).features.toarray()
     labels = read(source).labels
     given = given_other_labels(by_features, labels, LabelFrequency.of(0.7, labels.shape))
-    for row in rows(tmp_path / "missing.tsv"):
+    for row in table(tmp_path / "missing.tsv"):
         calibrated = given[int(row["instance"]) - 1, int(row["label"])]
         assert float(row["probability"]) == pytest.approx(0.3 * calibrated / (1 - 0.7 * calibrated), abs=1e-3)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.cli.tables import table
 from tests.cli.training import message
 
 QUICK = ("--cost", "1", "--eta0", "0.5", "--epochs", "2", "--folds", "2", "--c", "0.6", "-q")
@@ -74,21 +75,16 @@ def test_both_together(run, data, file):
     assert {*rows[0]} == {"sports"}
 
 
-def listed(path) -> list[list[str]]:
-    lines = path.read_text().splitlines()
-    return [line.split("\t") for line in lines if not line.startswith(("#", "instance"))]
-
-
 def test_suggestions(run, data, file):
     out, every = data.folder / "missing.tsv", data.folder / "every.tsv"
     run.ok("suggest", data.path, "--min-probability", 0.01, *QUICK, "-o", every)
     args = "suggest", data.path, "--min-probability", 0.01, *QUICK, "-o", out
     run.ok(*args, "--exclude", file("music\n"))
-    assert listed(out) == [row for row in listed(every) if row[1] != "music"] != listed(every)
+    assert table(out) == [row for row in table(every) if row["label"] != "music"] != table(every)
     run.ok(*args, "--only", file("music\n"))
-    assert listed(out) == [row for row in listed(every) if row[1] == "music"]
+    assert table(out) == [row for row in table(every) if row["label"] == "music"]
     run.ok(*args, "--only", file("music\n"), "--top", 3)
-    assert listed(out) == [row for row in listed(every) if row[1] == "music"][:3]
+    assert table(out) == [row for row in table(every) if row["label"] == "music"][:3]
 
 
 def test_a_page(run, data, file):
@@ -104,6 +100,5 @@ def test_only_these_labels_are_asked_about(run, digits, tmp_path):
     (tmp_path / "only").write_text("2\n3\n")
     questions = tmp_path / "questions.tsv"
     run("suggest", digits[0], "--questions", 8, "--only", tmp_path / "only", "-o", questions, "-q")
-    rows = [line.split("\t") for line in questions.read_text().splitlines() if line[0].isdigit()]
-    assert len(rows) == 8
-    assert {row[1] for row in rows} <= {"one", "two"}
+    assert len(table(questions)) == 8
+    assert {row["label"] for row in table(questions)} <= {"one", "two"}

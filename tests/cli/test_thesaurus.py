@@ -10,6 +10,7 @@ import pytest
 from mpu_cli.bundle import load
 from mpu_cli.core.explanation import explain
 from mpu_cli.svmlight.reader import read
+from tests.cli.tables import table
 from tests.text.test_thesaurus import TURTLE
 
 TEXTS = ["red apple sweet", "green apple sweet", "green pear sweet", "yellow pear soft", "brown walnut hard", "walnut"]
@@ -70,13 +71,9 @@ def test_predictions_have_what_their_labels_imply(run, vectors, tmp_path):
 def test_what_a_label_implies_is_not_suggested(run, vectors, tmp_path):
     out = tmp_path / "missing.tsv"
     run.ok("suggest", vectors / "books.svm", "--per-instance", 5, "-o", out, "-q", "--c", 0.5)
-    suggested = {(int(row["instance"]) - 1, row["label"]) for row in listed(out)}
+    suggested = {(int(row["instance"]) - 1, row["label"]) for row in table(out)}
     with_fruit = {instance % 6 for instance, label in suggested if label == "Fruit"}
     assert with_fruit.issubset({4})  # all others have it, or a narrower one
-
-
-def listed(path):
-    return list(csv.DictReader((line for line in path.read_text().splitlines() if line[0] != "#"), delimiter="\t"))
 
 
 def test_why_a_label_is_suggested(run, vectors, tmp_path):
@@ -87,13 +84,13 @@ def test_why_a_label_is_suggested(run, vectors, tmp_path):
     weights = dict(
         zip(trained.label_ids.tolist(), (explain(trained.predictor, k).features for k in range(5)), strict=True)
     )
-    rows = listed(out)
+    rows = table(out)
     assert len(rows) > 20
     for row in rows:
         parts = features[int(row["instance"]) - 1] * weights[int(row["label"])]
         assert row["why"] == "; ".join(str(j) for j in np.argsort(-parts, kind="stable")[:5] if parts[j] > 0)
     run.ok("suggest", vectors / "books.svm", *options)
-    why = [(TEXTS[(int(row["instance"]) - 1) % 6], row["why"].split("; ")) for row in listed(out) if row["why"]]
+    why = [(TEXTS[(int(row["instance"]) - 1) % 6], row["why"].split("; ")) for row in table(out) if row["why"]]
     assert why
     assert all(word in text for text, words in why for word in words)
 
@@ -169,8 +166,7 @@ def test_a_deprecated_concept_is_not_suggested(run, with_deprecated, tmp_path):
     for name, options in (("usual", ()), ("only", ("--only", tmp_path / "only"))):
         target = tmp_path / f"{name}.tsv"
         run.ok("suggest", with_deprecated / "b.svm", "--top", 24, "-o", target, "--levels", 1, "-q", *options)
-        rows = [line.split("\t") for line in target.read_text().splitlines() if not line.startswith("#")]
-        listed[name] = {row[rows[0].index("label")] for row in rows[1:]}
+        listed[name] = {row["label"] for row in table(target)}
     assert "Pome" not in listed["usual"]
     assert {"Pome", "Pear"} <= listed["only"]
     page = tmp_path / "page.html"
