@@ -119,11 +119,11 @@ def _odds_of_answers(probabilities: np.ndarray) -> np.ndarray:
     return log_odds(probabilities.astype(float), _LARGEST_OF_ANSWERS, -4 * _LARGEST_OF_ANSWERS)
 
 
-# The line a + b (z - mean z) at the top of a list: the grids of a and b, and the normal prior of a.
-_LEVELS, _SLOPES = (
-    values.reshape(-1, 1, 1) for values in np.meshgrid(np.arange(-7.0, 9.01, 0.1), np.array([0.0, 0.8]))
-)
+# The line a + b (z - mean z) at the top of a list: the grid of a, its normal prior, and the values of b. Decisions on a
+# list are all at its top, and say little of b; answers to questions are at all depths.
+_LEVELS = np.arange(-7.0, 9.01, 0.1)
 _MEAN, _DEVIATION = 1.2, 1.05
+_SLOPES_BY_LISTS, _SLOPES_BY_ANSWERS = np.array([0.0, 0.3]), np.array([0.0, 0.8])
 # The size of the top, relative to the number of annotations, and its limits.
 _TOP, _FEWEST, _MOST = 0.05, 10, 200
 # Above this z, differences between claims mean little: there, z rises only by this factor.
@@ -215,16 +215,16 @@ class Claims:
         `true`: bool, shape (m,): the decisions.
         `is_listed`: bool, shape (m,): which decisions are on suggestions, not answers or cells of reviewed instances.
         """
+        slopes = _SLOPES_BY_LISTS if len(true[is_listed]) == len(true) else _SLOPES_BY_ANSWERS
+        a, b = (values.reshape(-1, 1, 1) for values in np.meshgrid(_LEVELS, slopes))
         at, of_top = expit(_TABULATED), np.append(top, decided[is_listed])
         of_top = _log_odds(claimed(of_top if len(of_top) else np.ones(1)))
         centre, least = of_top.mean(axis=1)[:, None], of_top.min(axis=1)[:, None] - _LINE_REACHES
         z = _log_odds(claimed(at))
-        off = _LEVELS + _SLOPES * (least - centre) - least  # fades below the line, so slowly that claims stay in order
+        off = a + b * (least - centre) - least  # fades below the line, so slowly that claims stay in order
         fading = (1 - (least - z) / np.maximum(_LINE_FADES, -off / _SHARE_IN_ORDER)).clip(0, 1)
-        lines = np.where(
-            z < least, z + off * fading, _LEVELS + _SLOPES * (np.maximum(z, least) - centre)
-        )  # (A, 3, 481)
-        prior = np.exp(-(((_LEVELS[:, :, 0] - _MEAN) / _DEVIATION) ** 2) / 2)
+        lines = np.where(z < least, z + off * fading, a + b * (np.maximum(z, least) - centre))  # (A, 3, 481)
+        prior = np.exp(-(((a[:, :, 0] - _MEAN) / _DEVIATION) ** 2) / 2)
         prior = prior / prior.sum() * _WEIGHTS  # (A, 3)
         yes, no = (np.bincount(_place(decided[true == is_true]), minlength=len(at)) for is_true in (True, False))
         log_likelihood = log_expit(lines) @ yes + log_expit(-lines) @ no
