@@ -1,5 +1,7 @@
 """Runs in one process do not know of each other; which kernels run."""
 
+import subprocess
+import sys
 import threading
 
 from mpu_cli.core import stacking
@@ -48,3 +50,14 @@ def test_numba_cannot_be_asked_for_without_it(monkeypatch, run, digits):
     result = run("estimate-c", digits[0], "--kernel", "numba")
     assert result.exit_code == 1
     assert result.stderr == "error: numba is not installed; install it with: pip install numba\n"
+
+
+def test_numpy_users_need_no_numba(tmp_path):
+    (tmp_path / "x.svm").write_text("1 1:1\n")
+    code = """if True:
+        import sys
+        from mpu_cli.runtime.run import Run
+        from mpu_cli.svmlight.reader import read
+        read("x.svm", run=Run(jobs=2, kernel="numpy"))
+        sys.exit("numba" in sys.modules)"""
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
