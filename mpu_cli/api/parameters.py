@@ -25,7 +25,7 @@ from mpu_cli.core.options import FrequencyOptions, Options
 from mpu_cli.core.predictions import Cells, Predictions
 from mpu_cli.core.sample import draw_questions
 from mpu_cli.core.selection import Estimates
-from mpu_cli.errors import DataError, MpuWarning
+from mpu_cli.errors import DataError, MpuWarning, counted
 from mpu_cli.people import missing
 from mpu_cli.people.suggestions import Choice
 from mpu_cli.runtime.options import Integer, Option, Threads, options_of
@@ -127,7 +127,9 @@ def _of_labels(c: Any, annotations: Annotations) -> np.ndarray:
     """Return the number of each label that is learned, of one for all, or of one for each label of the caller."""
     width = annotations.width
     if np.ndim(c) and np.shape(c) != (width,):
-        raise DataError(f"c has shape {np.shape(c)}, and there are {width} labels: give one number, or one for each")
+        raise DataError(
+            f"c has shape {np.shape(c)}, and y has {counted(width, 'label')}: give one number, or one for each"
+        )
     return annotations.of_labels(np.broadcast_to(np.asarray(c, float), (width,)))
 
 

@@ -683,4 +683,5 @@ def refuse_other_data(file: str, theirs: str | None, own: str, source: Source) -
 
 def no_instance(instance: int, source: Source, n: int) -> str:
     """Return the message that there are only n instances."""
-    return f"there is no instance {instance + 1}: {shown(source)} has {n}; was this file made for another one?"
+    last = f"the last of {shown(source)} is {n}"
+    return f"there is no instance {instance + 1}: {last}; was this file made for another one?"

@@ -38,8 +38,7 @@ def parse(block: bytes, implicit_values: bool) -> Dataset:
         values = np.array([float(text[start:stop]) for _, start, stop in rereads.tolist()])
         if np.any(np.abs(values) >= FLOAT32_OVERFLOW):
             raise UnusualError
-        of_indices = arrays[-1]
-        of_indices[rereads[:, 0]] = values
+        arrays[-1][rereads[:, 0]] = values
     return Dataset.of_rows(*arrays)
 
 

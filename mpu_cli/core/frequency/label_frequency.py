@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
 from mpu_cli.core.labels.verified import VerifiedLabels
-from mpu_cli.errors import DataError
+from mpu_cli.errors import DataError, counted
 
 # c of a cell by its verdict; NaN: the rate of its label.
 _BY_VERDICT = np.array([np.nan, 1, 1, 0, 1, 1], np.float32)
@@ -54,7 +54,7 @@ class LabelFrequency:
         _, q = shape
         if np.ndim(c) and np.shape(c) != (q,):
             raise DataError(
-                f"c has shape {np.shape(c)}, and there are {q} labels: give one number, or one for each label"
+                f"c has shape {np.shape(c)}, for {counted(q, 'label')}: give one number, or one for each label"
             )
         rates = np.full(q, c, float)
         if not ((rates > 0) & (rates <= 1)).all():
