@@ -6,7 +6,7 @@ EXTRAS ?= test,fast
 # Tools that mpu is compared with get an environment of their own.
 PEERS ?= .venv-peers
 # What installs into the environment: .ci/run has something faster.
-PIP ?= $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
+INSTALL_WITH ?= $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
 # 0 leaves the scripts of the gallery unrun, as tests/examples runs them.
 GALLERY ?= 1
 # How long each target is fuzzed; what it found stays in fuzz/results.
@@ -160,7 +160,7 @@ clean:  ## Remove all that was made here, but not data that was fetched
 
 # One stamp an extra: installed again only when pyproject.toml has changed.
 $(VENV)/installed-%: pyproject.toml | $(VENV)/bin/python
-	$(PIP) $(LOCK:%=--constraint %) --editable '.[$*]'
+	$(INSTALL_WITH) $(LOCK:%=--constraint %) --editable '.[$*]'
 	@touch $@
 
 # Line by line: a peer that cannot be installed here must not keep out the others. PECOS needs NumPy 1 and SciPy of then, so
