@@ -43,7 +43,6 @@ DATA = {
     "huge values": (X * 1e12, Y),
     "tiny values": (X * 1e-12, Y),
     "values near the end of 32 bits": (X * 1e37, Y),
-    "the largest values beside the smallest": (np.where(np.arange(40)[:, None] == 5, [1e37, 1e-38, 1], X), Y),
     "one huge value": (np.where(np.arange(40)[:, None] == 5, 1e6, X), Y),
 }
 OPTIONS = {
