@@ -1,4 +1,4 @@
-"""Extreme numbers, from the text of a file to its predictions: all is finite. Errors: tests/core/test_training_edge_cases."""
+"""Extreme numbers, from the text of a file to its predictions: all is finite."""
 
 import numpy as np
 import pytest
