@@ -33,7 +33,7 @@ from mpu_cli.inputs.side_tables import (
     read_scores,
 )
 from mpu_cli.names.label_names import LabelNames, RecordIds
-from mpu_cli.names.naming import BESIDE, Naming, find_broader, find_filled, read_implications
+from mpu_cli.names.naming import BESIDE, FILLED, Naming, find_broader, read_implications, there
 from mpu_cli.review import decisions, matching
 from mpu_cli.review.decisions import checksum, label_text
 from mpu_cli.runtime.files import state_of
@@ -353,7 +353,7 @@ def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> Traini
 def refuse_filled(source: Source, reason: str) -> None:
     """Raise InputError where a list beside one of the data files says which of its labels were filled in."""
     for file in files_of(source):
-        if (path := find_filled(file)) is not None:
+        if (path := there(file, FILLED)) is not None:
             raise InputError(
                 str(path),
                 None,
@@ -368,7 +368,7 @@ def _filled_in(file: Dataset, source: Source, ids: np.ndarray) -> csr_array | No
     The list is as `mpu suggest` writes it, a review file; only instances and labels are read.
     Raises InputError (a line is not an instance with a label of the data).
     """
-    path = None if isinstance(source, Files) else find_filled(source)
+    path = None if isinstance(source, Files) else there(source, FILLED)
     if path is None:
         return None
     cells = decisions.read_cells(path)

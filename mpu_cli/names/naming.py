@@ -31,6 +31,25 @@ _LOOKED_AT = 100  # lines
 _LISTED = 5
 
 
+def beside(data: str | Path, suffix: str) -> Path:
+    """Return the path beside a data file with a suffix: ``data/news.text`` for ``data/news.svm.gz``."""
+    return Path(data).parent / f"{stem(data)}{suffix}"
+
+
+def place_beside(data: str | Path, suffix: str) -> Path | None:
+    """Return the same; None where nothing can lie beside the data: a standard stream, a URL, a pipe or a device."""
+    path = Path(data)
+    if str(data) == STANDARD_STREAM or is_url(data) or (path.exists() and not (path.is_file() or path.is_dir())):
+        return None
+    return beside(data, suffix)
+
+
+def there(data: str | Path, suffix: str, *inside: str) -> Path | None:
+    """Return the file beside a data file with a suffix, or the one inside the directory; None without it."""
+    place = place_beside(data, suffix)
+    return path if place is not None and (path := place.joinpath(*inside)).is_file() else None
+
+
 def find_names(source: Source) -> Path | None:
     """Find the names of the labels of a data file: ``news.text/labels``, or else ``news.labels``; None without names.
 
@@ -43,11 +62,11 @@ def find_names(source: Source) -> Path | None:
     """
     if isinstance(source, Files):
         return _common(source, find_names, "names by --labels")
-    if (kept := _there(source, FOLDER, LABELS)) is not None or _has_no_place(source):
+    if (kept := there(source, FOLDER, LABELS)) is not None:
         return kept
-    own = stem(source)
-    others = [Path(source).parent / f"{name}.labels" for name in dict.fromkeys((own, own.removesuffix("-train")))]
-    for file in others:
+    if (own := place_beside(source, ".labels")) is None:
+        return None
+    for file in dict.fromkeys((own, own.with_name(f"{own.stem.removesuffix('-train')}.labels"))):
         if file.is_file() and not file.samefile(source):
             first = (line for _, line in zip(range(_LOOKED_AT), text_lines(file), strict=False))
             if not all(map(_NUMBERS.fullmatch, first)):
@@ -64,23 +83,7 @@ def find_broader(source: Source) -> Path | None:
     """
     if isinstance(source, Files):
         return _common(source, find_broader, "rules by --implied")
-    return _there(source, FOLDER, BROADER) or _there(source, IMPLIED)
-
-
-def find_filled(source: str | Path) -> Path | None:
-    """Return the list of the labels that were filled in to a data file; None where there is none."""
-    return _there(source, FILLED)
-
-
-def beside(source: str | Path, suffix: str) -> Path:
-    """Return the path beside a data file with a suffix: ``data/news.filled`` for ``data/news.svm.gz``."""
-    return Path(source).parent / f"{stem(source)}{suffix}"
-
-
-def _there(source: str | Path, suffix: str, *inside: str) -> Path | None:
-    """Return the file beside a data file with a suffix, or the one inside the directory; None without it."""
-    path = beside(source, suffix).joinpath(*inside)
-    return path if not _has_no_place(source) and path.is_file() else None
+    return there(source, FOLDER, BROADER) or there(source, IMPLIED)
 
 
 def _common(files: Files, find: Callable[[str], Path | None], otherwise: str) -> Path | None:
@@ -106,18 +109,8 @@ def is_kept(file: str | Path) -> bool:
 
 def read_ids(source: str | Path) -> Iterator[str] | None:
     """Read the id of each instance of a data file, from ``news.text/ids``; None without such a file."""
-    path = _there(source, FOLDER, IDS)
+    path = there(source, FOLDER, IDS)
     return None if path is None else text_lines(path)
-
-
-def folder_of(source: str | Path) -> Path:
-    """Return the directory beside a data file: ``data/news.text`` for ``data/news.svm.gz``."""
-    return beside(source, FOLDER)
-
-
-def _has_no_place(source: str | Path) -> bool:
-    """Whether a source can have no files beside it: standard input, or a URL, which may be no file in a directory."""
-    return str(source) == STANDARD_STREAM or is_url(source)
 
 
 @dataclass(frozen=True)
@@ -196,8 +189,8 @@ class Suggestible:
 
     def beside(self, source: Source) -> "Suggestible":
         """Return the same, without labels that are deprecated in the thesaurus which the data were made with."""
-        there = (_there(file, FOLDER, DEPRECATED) for file in files_of(source))
-        return replace(self, deprecated=tuple(filter(None, there)))
+        files = (there(file, FOLDER, DEPRECATED) for file in files_of(source))
+        return replace(self, deprecated=tuple(filter(None, files)))
 
     def by_option(self) -> dict[str, Any]:
         """Return the files by the options that name them, as `runtime.files.refuse_overlaps` takes them."""

@@ -22,22 +22,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, shown
+from mpu_cli.errors import InputError, MpuError, shown
 from mpu_cli.names.label_names import LabelNames, RecordIds
 from mpu_cli.names.lines import as_a_file, text_lines, whole
 from mpu_cli.names.naming import (
     BROADER,
     DEPRECATED,
+    FOLDER,
     GROUPS,
     IDS,
     LABELS,
     Naming,
-    folder_of,
+    beside,
     implication_lines,
+    place_beside,
     read_ids,
     read_implications,
+    there,
 )
-from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.streams import BLOCK_BYTES, Content, Contents, Counted, Files, Source, files_of, open_input
@@ -64,42 +66,12 @@ class Vectorization:
     fields: Fields
 
 
-def directory_of(data: str | Path) -> Path | None:
-    """Return the directory of a data file: ``data/news.text`` for ``data/news.svm.gz``; None if it is no file."""
-    path = Path(data)
-    if is_url(data) or str(data) == STANDARD_STREAM or (path.exists() and not (path.is_file() or path.is_dir())):
-        return None
-    return folder_of(data)
-
-
-def refuse_other_vectorizer(source: Source, packed_vectorizer: bytes | None) -> None:
-    """Raise InputError where data come from a vectoriser with other numbers of features, or idf, than a model's."""
-    if packed_vectorizer is None:
-        return
-    for file in files_of(source):
-        directory = directory_of(file)
-        if directory is None or made_with(file) is None:
-            continue
-        try:
-            own = packed(stored.load(directory))
-        except InputError:  # a damaged one tells nothing
-            continue
-        if not stored.is_same(own, packed_vectorizer) and Sidecars(file).stranger() is None:
-            raise InputError(
-                file,
-                None,
-                "was made by another vectoriser than the data of the model, so its features have other numbers; make "
-                "it again with mpu vectorize --like and the data of the model, or predict the texts themselves",
-            )
-
-
 def made_with(data: str | Path) -> stored.Content | None:
     """Return size and checksum of the data file that a directory was made with; None without one, or if damaged."""
-    path = directory_of(data)
-    if path is None or not (path / stored.MANIFEST).is_file():
+    if (manifest := there(data, FOLDER, stored.MANIFEST)) is None:
         return None
     try:
-        return stored.content_of(stored.read_manifest(path))
+        return stored.content_of(stored.read_manifest(manifest.parent))
     except (InputError, OSError, KeyError, TypeError, ValueError):  # reading the vectoriser raises the error
         return None
 
@@ -120,7 +92,7 @@ def read_vectorization(like: str | Path) -> Vectorization:
     `like`: the data file (only its directory is read), or its directory.
     Raises InputError (there is no such directory, or it is damaged).
     """
-    path = Path(like) if Path(like).is_dir() else directory_of(like)
+    path = Path(like) if Path(like).is_dir() else place_beside(like, FOLDER)
     if path is None:
         raise InputError(like, None, "has no directory with a vectoriser; give a file that mpu vectorize wrote")
     kept = stored.load(path)
@@ -193,6 +165,22 @@ class Sidecars:
         """Return the first file whose directory belongs to other data; None if there is none."""
         return next((file for file, expected in self._expected.items() if self._content(file) != expected), None)
 
+    def refuse_other_vectorizer(self, packed_vectorizer: bytes | None) -> None:
+        """Raise InputError where data come from a vectoriser with other numbers of features, or idf, than a model's."""
+        for file, made in self._expected.items() if packed_vectorizer is not None else ():
+            try:
+                own = packed(stored.load(beside(file, FOLDER)))
+            except InputError:  # a damaged one tells nothing
+                continue
+            if not stored.is_same(own, packed_vectorizer) and self._content(file) == made:
+                raise InputError(
+                    file,
+                    None,
+                    "was made by another vectoriser than the data of the model, so its features have other numbers; "
+                    "make it again with mpu vectorize --like and the data of the model, or predict the texts "
+                    "themselves",
+                )
+
     def names_of(self, naming: Naming, labels: np.ndarray) -> LabelNames | None:
         """Return the names of labels, as `Naming.names_of`.
 
@@ -215,14 +203,14 @@ class Sidecars:
         if self.stranger() is not None:
             return None
         if len(texts) != instances:
-            raise InputError(folder_of(file) / IDS, None, wrong_number_of_ids(len(texts) > instances, self._source))
+            raise wrong_number_of_ids(file, len(texts) > instances, self._source)
         return RecordIds(texts)
 
     def records(self) -> stored.Records | None:
         """Return which records the data were made of; None where nothing tells, or of several files."""
         if isinstance(self._source, Files) or not self._expected or self.stranger() is not None:
             return None
-        kept = stored.records_of(stored.read_manifest(folder_of(self._source)))
+        kept = stored.records_of(stored.read_manifest(beside(self._source, FOLDER)))
         if kept is None:
             return None
         return replace(kept, file=os.path.normpath(Path(self._source).parent / kept.file))
@@ -233,22 +221,22 @@ class Sidecars:
         One that is damaged, or belongs to other data, is ignored with a warning. Several files have one if the same
         vectoriser is beside each of them.
         """
-        directories = [directory_of(file) for file in files_of(self._source)]
-        there = [path for path in directories if path is not None and (path / stored.MANIFEST).is_file()]
-        if not there:
+        manifests = [there(file, FOLDER, stored.MANIFEST) for file in files_of(self._source)]
+        folders = [manifest.parent for manifest in manifests if manifest is not None]
+        if not folders:
             return None
         try:
-            found = [stored.load(path) for path in there]
-            if len(there) < len(directories):
-                raise InputError(there[0], None, f"is not there for each of {self._source}")
-            for path, other in zip(there[1:], found[1:], strict=True):
+            found = [stored.load(folder) for folder in folders]
+            if len(folders) < len(manifests):
+                raise InputError(folders[0], None, f"is not there for each of {self._source}")
+            for folder, other in zip(folders[1:], found[1:], strict=True):
                 if not stored.is_same(packed(other), packed(found[0])):
-                    raise InputError(path, None, f"is of another vectoriser than {there[0]}")
+                    raise InputError(folder, None, f"is of another vectoriser than {folders[0]}")
         except InputError as error:
             _log.warning(f"{_UNKNOWN}: {error}")
             return None
         if (stranger := self.stranger()) is not None or any(one.content is None for one in found):
-            folder = there[0] if stranger is None else directory_of(stranger)
+            folder = folders[0] if stranger is None else beside(stranger, FOLDER)
             _log.warning(f"{folder}: belongs to other data, not to {shown(self._source)}; {_UNKNOWN}")
             return None
         return found[0]
@@ -256,7 +244,7 @@ class Sidecars:
     def refuse(self, name: str, otherwise: str = "") -> None:
         """Raise InputError if a file beside the data, of this name, belongs to other data."""
         file = self.stranger()
-        if file is not None and (kept := folder_of(file) / name).is_file():
+        if file is not None and (kept := there(file, FOLDER, name)) is not None:
             raise InputError(
                 kept,
                 None,
@@ -276,10 +264,12 @@ class Sidecars:
         return content
 
 
-def wrong_number_of_ids(are_more: bool, source: Source) -> str:
-    """Return the message that ids are not as many as instances."""
+def wrong_number_of_ids(file: str, are_more: bool, source: Source) -> InputError:
+    """Return the error that ids beside a file are not as many as the instances of a source."""
     how = "more" if are_more else "fewer"
-    return (
+    return InputError(
+        beside(file, FOLDER) / IDS,
+        None,
         f"has {how} ids than {shown(source)} has instances; each has one, on a line: remove this file, or make both "
-        "again"
+        "again",
     )

@@ -12,7 +12,7 @@ from mpu_cli.cli.messages import info, output_report, warn
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names.label_names import LabelNames, is_uri
-from mpu_cli.names.naming import BESIDE, IDS, folder_of
+from mpu_cli.names.naming import BESIDE, FOLDER, IDS, beside
 from mpu_cli.review import decisions
 from mpu_cli.review.decisions import NOTHING_ELSE, checksum
 from mpu_cli.review.matching import match
@@ -43,7 +43,7 @@ class _Changes:
 def _data_beside(source: str | Path) -> Path:
     """Return the data file beside records that has their name or, where none has, the one that was made of them."""
     there = [path for path in Path(source).parent.glob("*.svm*") if path.name.endswith(_DATA_SUFFIXES)]
-    there = [path for path in there if folder_of(path).is_dir()]
+    there = [path for path in there if beside(path, FOLDER).is_dir()]
     there = [path for path in there if stem(path) == stem(source)] or [
         path
         for path in there
@@ -158,13 +158,13 @@ def command(
         try:
             by_key[instance if ids is None else ids.unique(instance)] = wanted
         except ValueError as error:
-            raise InputError(folder_of(data) / IDS, instance + 1, str(error)) from None
+            raise InputError(beside(data, FOLDER) / IDS, instance + 1, str(error)) from None
     used: set[str | int] = set()
     counts = Counter[str]()
     broader = vectorization.labels.broader if fill_implied else {}
     if fill_implied and not broader:
         raise InputError(
-            folder_of(data),
+            beside(data, FOLDER),
             None,
             "there are no rules that say which labels imply others, so none can be filled in",
         )

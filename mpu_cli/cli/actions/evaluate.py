@@ -51,7 +51,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import gathered, iter_chunks
 from mpu_cli.svmlight.streams import Contents, Files, bytes_of, refuse_unreadable
-from mpu_cli.text.sidecars import Sidecars, refuse_other_vectorizer
+from mpu_cli.text.sidecars import Sidecars
 
 _DECIDING_METRIC = "micro_f1"
 _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}
@@ -100,7 +100,7 @@ def predicted_pairs(
 
     These are label sets by the thresholds of the model, and all scores.
     """
-    refuse_other_vectorizer(truth, model.packed_vectorizer)
+    Sidecars(truth).refuse_other_vectorizer(model.packed_vectorizer)
     ids, width = model.label_ids, int(model.label_ids[-1]) + 1
     rows = max(1, _PROBABILITIES // min(len(ids), FEW_LABELS))
     for part in (data[start : start + rows] for data in chunks for start in range(0, len(data), rows)):

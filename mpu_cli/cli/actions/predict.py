@@ -36,7 +36,7 @@ from mpu_cli.errors import (
 )
 from mpu_cli.evaluation.prediction_files import with_thresholds
 from mpu_cli.names.lines import cell
-from mpu_cli.names.naming import EVERY_LABEL, IDS, Suggestible, folder_of, read_ids
+from mpu_cli.names.naming import EVERY_LABEL, IDS, Suggestible, read_ids
 from mpu_cli.runtime.files import State, checksum, refuse_overlaps, refuse_repeated, state_of
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -48,7 +48,7 @@ from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_li
 from mpu_cli.text.analyzer import batches
 from mpu_cli.text.languages import languages_of, strangers
 from mpu_cli.text.records import Bad, Fields, Record, RecordReader, form_and_fields, format_of, open_records
-from mpu_cli.text.sidecars import Sidecars, from_one, refuse_other_vectorizer, wrong_number_of_ids
+from mpu_cli.text.sidecars import Sidecars, from_one, wrong_number_of_ids
 from mpu_cli.text.stored import unpacked
 
 
@@ -77,18 +77,19 @@ RECORD_FORMS = ("jsonl", "tsv")
 
 def _rows_of(source: str | Path, sidecars: Sidecars | None, reading: Reading, run: Run) -> Iterator[Rows]:
     """Yield the features of instances and, with `sidecars`, their ids: those beside the data, or numbers from 1."""
-    beside = read_ids(source)
-    ids: Iterator[str] = map(str, count(1)) if beside is None else beside
-    contents = None if sidecars is None else sidecars.contents
-    for chunk in iter_chunks(source, reading, run=run, may_be_empty=True, contents=contents):
-        taken = [] if sidecars is None else list(islice(ids, len(chunk)))
-        if sidecars is not None and len(taken) < len(chunk):
-            raise InputError(str(folder_of(source) / IDS), None, wrong_number_of_ids(False, source))
+    if sidecars is None:
+        yield from ((chunk.features, []) for chunk in iter_chunks(source, reading, run=run, may_be_empty=True))
+        return
+    read = read_ids(source)
+    ids: Iterator[str] = map(str, count(1)) if read is None else read
+    for chunk in iter_chunks(source, reading, run=run, may_be_empty=True, contents=sidecars.contents):
+        taken = list(islice(ids, len(chunk)))
+        if len(taken) < len(chunk):
+            raise wrong_number_of_ids(str(source), False, source)
         yield chunk.features, taken
-    if sidecars is not None:
-        if beside is not None and next(ids, None) is not None:
-            raise InputError(str(folder_of(source) / IDS), None, wrong_number_of_ids(True, source))
-        sidecars.refuse(IDS)
+    if read is not None and next(ids, None) is not None:
+        raise wrong_number_of_ids(str(source), True, source)
+    sidecars.refuse(IDS)
 
 
 def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: str | None) -> Iterator[Rows]:
@@ -194,9 +195,10 @@ def predict(
     vectorizer = model.packed_vectorizer if output.why else None
     feature_names = None if vectorizer is None else unpacked(vectorizer, "the model").features
     if rows is None:
-        refuse_other_vectorizer(source, model.packed_vectorizer)
-        sidecars = Sidecars(source) if output.form in RECORD_FORMS else None
-        rows = _rows_of(source, sidecars, replace(reading, labels=False), run)
+        sidecars = Sidecars(source)
+        sidecars.refuse_other_vectorizer(model.packed_vectorizer)
+        has_ids = output.form in RECORD_FORMS
+        rows = _rows_of(source, sidecars if has_ids else None, replace(reading, labels=False), run)
 
     thresholds, most = np.zeros(1, np.float32) if output.has_all else output.thresholds(model), output.top_k
     if allowed is not None:  # no probability reaches the threshold of the others, which may be the most probable ones

@@ -24,7 +24,7 @@ from mpu_cli.core.stacking import train
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
 from mpu_cli.inputs.training_data import Sources, frequency_file, training_set
 from mpu_cli.names.label_names import LabelNames, RecordIds
-from mpu_cli.names.naming import EVERY_LABEL, FILLED, IMPLIED, Suggestible, beside, implication_lines
+from mpu_cli.names.naming import EVERY_LABEL, FILLED, IMPLIED, Suggestible, beside, implication_lines, place_beside
 from mpu_cli.people.missing import Suggestions, find
 from mpu_cli.people.suggestions import Choice
 from mpu_cli.review import decisions
@@ -48,7 +48,7 @@ def write_filled(
     """Copy the data with labels filled in: suggestions, and labels verified as true; without those verified as false.
 
     Every other byte stays as it was. The data are read again. The copy is written as a whole or not at all, and so is
-    the list of what is true there and was never annotated (`filled_beside`).
+    the list of what is true there and was never annotated, beside it.
 
     `most`: how many suggestions to fill in, the most probable ones. Default: all that are listed.
     `implications`: fill in too what the labels of an instance, those filled in included, imply.
@@ -67,7 +67,7 @@ def write_filled(
         rows, labels = np.concatenate([rows, more_rows]), np.concatenate([labels, more_labels])
     order = np.lexsort((labels, rows))
     rows, labels = rows[order], labels[order]
-    filled, copied, new = filled_beside(target), 0, 0
+    filled, copied, new = place_beside(target, FILLED), 0, 0
     with open_input(str(source)) as stream, ExitStack() as stack, open_output(target, stack) as out:
         if filled is not None:
             decisions.write(stack.enter_context(open_output(filled)), rows, labels, of=source)
@@ -91,12 +91,6 @@ def write_filled(
         if copied != n or content not in (None, again.content()):
             raise InputError(str(source), None, "changed while it was being read; try again")
     return new
-
-
-def filled_beside(target: str | Path) -> Path | None:
-    """Return where the list of what was filled in is written; None where nothing has a place beside the target."""
-    path = Path(target)
-    return beside(path, FILLED) if str(target) != STANDARD_STREAM and (path.is_file() or not path.exists()) else None
 
 
 def _implied(found: Suggestions, chosen: Cells, implications: Implications) -> tuple[np.ndarray, np.ndarray]:
@@ -210,7 +204,7 @@ def suggest(
             rules = data.implications if fill_implied else None
             of_file = sources.reading, data.instances_of_file, data.file_content
             filled = write_filled(sources.file, outputs.target, found, most, rules, *of_file)
-            if filled_beside(outputs.target) is None:
+            if place_beside(outputs.target, FILLED) is None:
                 warnings.append("no list of what was filled in stands beside the output, so it will count as annotated")
         elif outputs.target is not None:
             why = None
@@ -270,7 +264,7 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path 
 
     Return where the rules on broader labels are written, beside data with labels filled in; None: nowhere.
     """
-    listed = filled_beside(outputs.target) if outputs.fill and outputs.target is not None else None
+    listed = place_beside(outputs.target, FILLED) if outputs.fill and outputs.target is not None else None
     rules = None if listed is None or sources.rules is None else beside(str(outputs.target), IMPLIED)
     inputs = {
         **sources.by_option(),

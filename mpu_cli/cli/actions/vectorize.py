@@ -21,7 +21,7 @@ from mpu_cli.cli.options import refuse_set
 from mpu_cli.errors import DataError, InputError, counted, shown
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import as_a_file
-from mpu_cli.names.naming import GROUPS, IDS
+from mpu_cli.names.naming import FOLDER, GROUPS, IDS, place_beside
 from mpu_cli.runtime.files import refuse_overlaps, replacing_directory
 from mpu_cli.runtime.options import options_of
 from mpu_cli.svmlight.dataset import Dataset
@@ -46,7 +46,6 @@ from mpu_cli.text.records import (
 from mpu_cli.text.sidecars import (
     Vectorization,
     check_target,
-    directory_of,
     from_one,
     read_vectorization,
     write_directory,
@@ -92,7 +91,7 @@ def vectorize(
     `like`: an earlier data file: its features, idf and numbers of labels are used.
     """
     form, default = form_and_fields(file, form, DEFAULT_FIELDS)
-    directory = directory_of(target)
+    directory = place_beside(target, FOLDER)
     if directory is not None:
         check_target(directory)
     vectorization = None if like is None else read_vectorization(like)
@@ -430,7 +429,7 @@ def _cautions(
 
 def command(file: str, output: str, as_json: bool, **chosen: Any) -> None:
     """Carry out the command, with what `mpu_cli.cli.commands` has read."""
-    directory, options = directory_of(output), chosen["options"]
+    directory, options = place_beside(output, FOLDER), chosen["options"]
     labels, like = chosen["labels"], chosen["like"]
     if chosen["group"] is not None and directory is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
