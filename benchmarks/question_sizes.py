@@ -15,10 +15,10 @@ from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from benchmarks.review_sizes import micro_f1
+from mpu_cli.core.evidence import Scored
 from mpu_cli.core.labels.problem import Answers, Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
-from mpu_cli.core.sample import draw_questions
 from mpu_cli.runtime.run import Run
 
 SIZES = (20, 40, 100, 200)
@@ -30,7 +30,7 @@ def answered(of: Collection, S: np.ndarray, seed: int, run: Run) -> Iterator[dic
     columns = S.any(axis=0)
     labels, Y = csr_array(S[:, columns]), of.Y.toarray()[:, columns]
     run = Run(seed=seed, jobs=run.jobs)
-    asked = draw_questions(Problem(of.X, labels), SIZES[-1], FrequencyOptions(), run)
+    asked = Scored(Problem(of.X, labels), FrequencyOptions(features=LINEAR), run).questions(SIZES[-1])
     everything = Answers(asked.rows, asked.columns, Y[asked.rows, asked.columns])
     for size in SIZES:
         some = everything[:size]

@@ -13,17 +13,15 @@ from mpu_cli.api.arrays import Annotations
 from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.core import stacking
 from mpu_cli.core.calibration import Calibration, HeldOut
-from mpu_cli.core.evidence import Evidence, calibrated_by
+from mpu_cli.core.evidence import Evidence, Scored, calibrated_by
 from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
-from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
-from mpu_cli.core.limits import refuse_large_predictions, refuse_too_large
-from mpu_cli.core.options import CRITERIA, LINEAR, FrequencyOptions, Options
+from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
+from mpu_cli.core.limits import refuse_large_predictions
+from mpu_cli.core.options import CRITERIA, FrequencyOptions
 from mpu_cli.core.predictions import Cells
-from mpu_cli.core.sample import draw_sample
-from mpu_cli.core.selection import choose_features, estimate_frequency
 from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.people.other_labels import given_other_labels
@@ -110,21 +108,16 @@ def estimate_c(
     matrix, P = _evidence(X, y, scores, annotations)
     chosen = parameters.checked(given)
     run = parameters.run_of(chosen)
-    features = chosen["features"] if P is None else LINEAR
-    options = Options(folds=chosen["folds"], sample=chosen["sample"], features=features)
-    population, _ = choose_features(annotations.problem(matrix), options, run)
-    refuse_too_large(population.features.width, len(annotations.columns), levels=1)
-    sample = draw_sample(population, options, run)
-    probabilities = sample.naive_probabilities() if P is None else sample.part_of(P)
-    estimates = estimate_frequency(population, sample, run, probabilities=probabilities, method=method)
+    options = FrequencyOptions(features=chosen["features"], folds=chosen["folds"], sample=chosen["sample"])
+    scored = Scored(annotations.problem(matrix), options, run, P)
+    estimates = scored.estimates(method)
     estimate = estimates.estimate
     assert estimate is not None  # nothing else tells c here
     parameters.warn_of([estimate.caution] if estimate.caution else [], estimates, annotations)
     if estimate.one_label_each:
         estimate = replace(estimate, c=np.nan, interval=None)
     elif per_label:
-        singly = estimate_singly(probabilities, sample.labels, method, estimate, sample.verified)
-        return singly.of_all(annotations.width, annotations.columns[sample.columns], estimate.c)
+        return scored.singly(estimate, method).of_all(annotations.width, annotations.columns, estimate.c)
     left_out = tuple(annotations.columns[list(estimate.left_out)].tolist())
     return replace(estimate, labels=np.sort(annotations.columns[estimate.labels]), left_out=left_out)
 

@@ -18,12 +18,11 @@ from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from mpu_cli.api.arrays import Annotations
-from mpu_cli.core.evidence import Evidence
+from mpu_cli.core.evidence import Evidence, Scored
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, refuse_refuted
 from mpu_cli.core.frequency.questions import Questions
-from mpu_cli.core.options import FrequencyOptions, Options
+from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
 from mpu_cli.core.predictions import Cells, Predictions
-from mpu_cli.core.sample import draw_questions
 from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import DataError, MpuWarning, counted
 from mpu_cli.people import missing
@@ -110,8 +109,9 @@ def questions(
     chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, n: int, scores: np.ndarray | None
 ) -> Questions:
     """Draw questions as `mpu suggest --questions` does, by the caller's columns; by scores, where there are some."""
-    options = FrequencyOptions(folds=chosen["folds"], sample=chosen["sample"])
-    drawn = draw_questions(annotations.problem(matrix), checked_as(Integer(1), "n", n), options, run_of(chosen), scores)
+    n = checked_as(Integer(1), "n", n)
+    options = FrequencyOptions(features=LINEAR, folds=chosen["folds"], sample=chosen["sample"])
+    drawn = Scored(annotations.problem(matrix), options, run_of(chosen), scores).questions(n)
     return replace(drawn, columns=annotations.columns[drawn.columns])
 
 

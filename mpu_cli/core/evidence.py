@@ -1,20 +1,116 @@
 """What out-of-fold predictions say, of a model or of any classifier: c, probabilities, thresholds."""
 
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import Calibration, HeldOut, calibrate
+from mpu_cli.core.frequency import questions
+from mpu_cli.core.frequency.estimators import FrequencyEstimate, estimate, has_evidence
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
-from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.options import Options
+from mpu_cli.core.frequency.review_frequency import Answered
+from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
+from mpu_cli.core.labels.problem import Answers, Problem
+from mpu_cli.core.limits import refuse_too_large
+from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
 from mpu_cli.core.predictions import Predictions
-from mpu_cli.core.sample import Instances, draw_sample
-from mpu_cli.core.selection import Estimates, TrainingResult, estimate_frequency, refuse_two_frequencies
+from mpu_cli.core.sample import Sample, draw_sample
+from mpu_cli.core.selection import (
+    Estimates,
+    TrainingResult,
+    choose_features,
+    estimate_frequency,
+    refuse_two_frequencies,
+)
 from mpu_cli.core.thresholds import ExpectedF1, chosen_thresholds, expected_f1
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
+
+
+class Scored:
+    """Instances, and out-of-fold scores of a sample of them: what c is estimated and questions are drawn by.
+
+    `scores`: of all cells (n x q), by any classifier, from 0 to 1; None: by a linear one that is learned here.
+    `per_label`: as for `draw_sample`.
+    Raises TooLargeError (the data do not fit in memory).
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        options: FrequencyOptions,
+        run: Run,
+        scores: np.ndarray | None = None,
+        per_label: bool = False,
+    ) -> None:
+        features = options.features if scores is None else LINEAR
+        chosen = Options(features=features, folds=options.folds, sample=options.sample)
+        population = replace(choose_features(problem, chosen, run)[0], label_features=None)
+        refuse_too_large(population.features.width, problem.labels.shape[1], levels=1)
+        if scores is not None:  # which do not come from these features
+            population = replace(population, dominating=None)
+        self.population, self._options, self._run = population, options, run
+        self._scores, self._per_label = scores, per_label
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The sample."""
+        return draw_sample(self.population, self._options, self._run, self._per_label)
+
+    @cached_property
+    def probabilities(self) -> np.ndarray | None:
+        """Pr(s=1 | x) of its cells, float32; None where only complete label sets, from which c comes, are annotated."""
+        if self._scores is not None:
+            return self.sample.part_of(self._scores)
+        if self.population.is_reviewed and not self._has_evidence:
+            return None
+        with self._run.step("predicting out of fold", len(self.sample.fold_rows)) as tick:
+            return self.sample.naive_probabilities(tick)
+
+    @property
+    def _has_evidence(self) -> bool:
+        return has_evidence(self.sample.labels, self.sample.verified)
+
+    def estimates(self, method: str = "bbe") -> Estimates:
+        """Estimate c, as `estimate_frequency` does."""
+        by = self.population, self.sample, self._run
+        probabilities = self.probabilities
+        with self._run.step("estimating c"):
+            return estimate_frequency(*by, probabilities=probabilities, method=method)
+
+    def singly(self, of_all: FrequencyEstimate, method: str) -> SingleFrequencies:
+        """Estimate c of each label of the problem from annotations alone, given an estimate of all."""
+        assert self.probabilities is not None  # by which c of all was estimated
+        with self._run.step("estimating c of each label"):
+            single = estimate_singly(self.probabilities, self.sample.labels, method, of_all, self.sample.verified)
+        return single.of_all(self.population.labels.shape[1], self.sample.columns, of_all.c)
+
+    def answered(self) -> Answered | None:
+        """Return the answers on cells of the sample that are not annotated, with their scores; None without scores."""
+        answers = self.population.answers or Answers.none()
+        return None if self.probabilities is None else self.sample.answered(self.probabilities, answers)
+
+    def questions(self, n: int, allowed: np.ndarray | None = None) -> questions.Questions:
+        """Draw at most n questions, by `core.frequency.questions.draw`; what is verified is not asked.
+
+        `allowed`: bool, shape (q,): the labels that may be asked about. None: all.
+        Raises DataError (nothing is annotated but in complete label sets).
+        """
+        if not self._has_evidence:
+            raise DataError("only complete label sets have annotations, so there is nothing to choose questions by")
+        sample, probabilities, answered = self.sample, self.probabilities, self.answered()
+        assert probabilities is not None and answered is not None
+        truth = None
+        if len(answered.answers):
+            alone = estimate(probabilities, sample.labels, verified=sample.verified, folds=sample.fold_of_instances)
+            truth = answered.fit(alone.c).truth
+        cells = answered.cells
+        if allowed is not None:
+            cells = replace(cells, open=cells.open & allowed[answered.columns])
+        drawn = questions.draw(cells, n, self._run.seed, truth)
+        return replace(drawn, rows=answered.rows[drawn.rows], columns=answered.columns[drawn.columns])
 
 
 @dataclass(frozen=True)
@@ -42,15 +138,13 @@ class Evidence:
 
         Raises DataError (no label is annotated in a cell that is not ignored).
         """
-        population = replace(Instances.of(problem), label_features=None)
-        refuse_two_frequencies(population, options)
-        earlier = options.c if isinstance(options.c, EarlierEstimate) else None
-        estimates = Estimates(earlier=earlier, repeated=population.share_repeated)
+        scored = Scored(problem, options, run, scores)
+        refuse_two_frequencies(scored.population, options)
         if is_estimated(options.c):
-            with run.step("estimating c"):
-                sample = draw_sample(population, options, run)
-                estimates = estimate_frequency(population, sample, run, probabilities=sample.part_of(scores))
-                estimates = replace(estimates, dominating=None)  # scores do not come from these features
+            estimates = scored.estimates()
+        else:
+            earlier = options.c if isinstance(options.c, EarlierEstimate) else None
+            estimates = Estimates(earlier=earlier, repeated=scored.population.share_repeated)
         rates = estimates.rates(problem.labels.shape[1], options.c)
         frequency = estimates.frequency(rates, problem)
         calibration = calibrated_by(scores, problem.labels, frequency)
@@ -58,7 +152,7 @@ class Evidence:
             calibration(scores),
             frequency,
             estimates=estimates,
-            kin=population.kin,
+            kin=scored.population.kin,
             calibration=calibration,
         )
 

@@ -10,19 +10,17 @@ from scipy.sparse import csr_array
 from mpu_cli.core import sgd
 from mpu_cli.core.calibration import HeldOut, calibrate
 from mpu_cli.core.features import Columns, Dominating, Features, RbfFeatures, Scaling, unevenness, with_width
-from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate, has_evidence
+from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.frequency.questions import Questions, ScoredCells, chances
-from mpu_cli.core.frequency.questions import draw as draw_cells
+from mpu_cli.core.frequency.questions import ScoredCells, chances
 from mpu_cli.core.frequency.review_frequency import Answered, counts_of, of_review
 from mpu_cli.core.labels.problem import Answers, LabelInformation, Problem, joined, kin_of, share_repeated
 from mpu_cli.core.labels.side_information import Prior
-from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
+from mpu_cli.core.limits import refuse_large_sample
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.predictions import FEW_LABELS, count_positives, values_at
 from mpu_cli.core.sgd import LearningTask, Settings
 from mpu_cli.core.validation import deal, default_folds, out_of_fold
-from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 
@@ -288,41 +286,3 @@ def estimate_out_of_fold(
     """
     sample = Sample(Instances(Features.of(X), S, kin=kin_of(X)), options.sample, options.folds, run)
     return estimate(sample.naive_probabilities(tick), sample.labels, method, folds=sample.fold_of_instances)
-
-
-def draw_questions(
-    problem: Problem,
-    n: int,
-    options: FrequencyOptions,
-    run: Run,
-    scores: np.ndarray | None = None,
-    allowed: np.ndarray | None = None,
-) -> Questions:
-    """Draw at most n questions, by `core.frequency.questions.draw`; what is verified is not asked.
-
-    They go by out-of-fold scores of any classifier, from 0 to 1 (n x q), or else of a linear one that is learned here.
-
-    `allowed`: bool, shape (q,): the labels that may be asked about. None: all.
-    Raises DataError (nothing is annotated but in complete label sets), TooLargeError (the data do not fit in memory).
-    """
-    instances = replace(Instances.of(problem), label_features=None)
-    refuse_too_large(instances.features.width, problem.labels.shape[1], levels=1)
-    sample = draw_sample(instances, options, run)
-    if not has_evidence(sample.labels, sample.verified):
-        raise DataError("only complete label sets have annotations, so there is nothing to choose questions by")
-    if scores is None:
-        with run.step("predicting out of fold", len(sample.fold_rows)) as tick:
-            probabilities = sample.naive_probabilities(tick)
-    else:
-        probabilities = sample.part_of(scores)
-    answered = sample.answered(probabilities, Answers.none() if problem.answers is None else problem.answers)
-    truth = None
-    if len(answered.answers):
-        truth = answered.fit(
-            estimate(probabilities, sample.labels, verified=sample.verified, folds=sample.fold_of_instances).c
-        ).truth
-    cells = answered.cells
-    if allowed is not None:
-        cells = replace(cells, open=cells.open & allowed[answered.columns])
-    drawn = draw_cells(cells, n, run.seed, truth)
-    return replace(drawn, rows=answered.rows[drawn.rows], columns=answered.columns[drawn.columns])

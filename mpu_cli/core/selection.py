@@ -19,13 +19,12 @@ from mpu_cli.core.frequency.estimators import (
     ASSUMPTION_OF_GROUPS,
     REPLICATES,
     FrequencyEstimate,
-    GroupFrequencies,
     estimate,
-    estimate_groups,
     has_evidence,
 )
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people
+from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_groups, of_all_groups
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.linear_model import LinearModel
@@ -182,7 +181,7 @@ class Estimates:
     # From what people have decided of cells or instances drawn at random, where they have: c comes from here
     reviewed: ReviewedFrequency | None = None
     # Of groups of instances, where there are some; `estimate` is of all of them then
-    groups: GroupFrequencies | None = None
+    groups: SingleFrequencies | None = None
     repeated: float = 0.0  # share of the instances that have the features of an earlier one
     dominating: Dominating | None = None  # the feature that has nearly all of the squared length of the instances
     # Of an earlier command, which wrote it to the file that the user gives
@@ -426,7 +425,7 @@ def estimate_frequency(
             groups = estimate_groups(pooled, labels, sample.groups, of_sample, verified, folds)
             annotated, known = population.labels, population.verified
             by_chance = annotated if known is None else known.without_implied(annotated)
-            estimated = groups.combined(estimated, population.groups.sums(np.diff(by_chance.indptr)))
+            estimated = of_all_groups(groups, estimated, population.groups.sums(np.diff(by_chance.indptr)))
     people_know = population.labels, population.verified, population.sampled, population.second
     return Estimates(
         estimate=estimated,

@@ -16,6 +16,7 @@ from mpu_cli.cluster import Address, connected
 from mpu_cli.cluster.reading import absolute
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import refuse_refuted
+from mpu_cli.core.frequency.single_frequencies import rows_of_groups
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.problem import LabelInformation, Problem
 from mpu_cli.core.labels.verified import VerifiedLabels, widened
@@ -182,7 +183,7 @@ class TrainingData(Problem):
             if reviewed.answers:
                 found["c_by_people"] |= {"answers": reviewed.answers, "yes": reviewed.yes}
         if estimates.groups is not None and self.groups is not None:
-            found["c_by_group"] = estimates.groups.rows(self.groups, self.labels, self.verified)
+            found["c_by_group"] = rows_of_groups(estimates.groups, self.groups, self.labels, self.verified)
         return found
 
     def warnings(self, estimates: Estimates) -> list[str]:

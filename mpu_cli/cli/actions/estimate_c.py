@@ -18,15 +18,12 @@ from mpu_cli.cli.printing import (
     print_rates,
     print_table,
 )
+from mpu_cli.core.evidence import Scored
 from mpu_cli.core.frequency import questions
-from mpu_cli.core.frequency.estimators import has_evidence
 from mpu_cli.core.frequency.review_frequency import instances_to_review
-from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly, missing
-from mpu_cli.core.labels.problem import Answers
-from mpu_cli.core.limits import refuse_too_large
-from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
-from mpu_cli.core.sample import draw_questions, draw_sample
-from mpu_cli.core.selection import Estimates, choose_features, estimate_frequency
+from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, missing, rows_of_groups
+from mpu_cli.core.options import LINEAR, FrequencyOptions
+from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import InputError, MpuError, counted
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
 from mpu_cli.inputs.training_data import Sources, TrainingData, training_set
@@ -71,31 +68,11 @@ def command(
     is_by_people = data.is_reviewed or data.answers is not None
     if data.groups is not None and (is_by_people or method != "bbe"):
         raise MpuError("c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest")
-    features = options.features if data.scores is None else LINEAR
-    chosen = Options(folds=options.folds, sample=options.sample, features=features)
-    population = replace(choose_features(data, chosen, run)[0], label_features=None)
-    refuse_too_large(population.features.width, q, levels=1)
-    sample = draw_sample(population, chosen, run, per_label and data.answers is None)
-    probabilities = None
-    if data.scores is not None:
-        probabilities = sample.part_of(data.scores)
-    elif not data.is_reviewed or has_evidence(sample.labels, sample.verified):
-        with run.step("predicting out of fold", len(sample.fold_rows)) as tick:
-            probabilities = sample.naive_probabilities(tick)
-    with run.step("estimating c"):
-        estimates = estimate_frequency(population, sample, run, probabilities=probabilities, method=method)
-    if data.scores is not None:
-        estimates = replace(estimates, dominating=None)  # scores do not come from these features
+    scored = Scored(data, options, run, data.scores, per_label and data.answers is None)
+    estimates = scored.estimates(method)
     report, c, alone = report_of(estimates, data, method), estimates.overall.c, estimates.estimate
     names = None if by_number else data.names
-    single = scored = None
-    if probabilities is not None and alone is not None:
-        if per_label and not is_by_people:
-            with run.step("estimating c of each label"):
-                single = estimate_singly(probabilities, sample.labels, method, alone, sample.verified)
-                single = single.of_all(q, sample.columns, c)
-        if data.answers is not None or plan:
-            scored = sample.answered(probabilities, data.answers or Answers.none())
+    single = scored.singly(alone, method) if per_label and not is_by_people and alone is not None else None
     if (reviewed := estimates.reviewed) is not None:
         single = SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
     if output is not None:
@@ -112,9 +89,10 @@ def command(
         raise InputError(str(sources.file), None, "nothing is annotated, so --plan has nothing to go by")
     if plan:
         report["plan"] = [{"width": w, "instances": instances_to_review(w, expected, per_instance)} for w in plan]
-    if scored is not None and alone is not None:
+    answered = scored.answered() if data.answers is not None or plan else None
+    if answered is not None and alone is not None:
         with run.step("planning questions"):
-            of_questions, next_width = scored.forecast(plan, expected, alone.c, population.reviewed_counts())
+            of_questions, next_width = answered.forecast(plan, expected, alone.c, scored.population.reviewed_counts())
         questions = [{"width": width, "questions": n} for width, n in of_questions.items()]
         report |= present(plan_of_questions=questions or None, next_width=next_width)
     if per_label:
@@ -146,7 +124,7 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
         missing = int(counts.sum()) * (1 / basis.c - 1)
         found |= {"c": basis.c, "missing_rate": 1 - basis.c, "missing": missing, "interval": basis.interval}
         if estimates.groups is not None and data.groups is not None:
-            found["per_group"] = estimates.groups.rows(data.groups, data.labels, data.verified)
+            found["per_group"] = rows_of_groups(estimates.groups, data.groups, data.labels, data.verified)
     else:
         found["c_if_one_label_each"] = basis.c
     found |= {"labels": len(data.ids), "instances": data.instances_of_file}
@@ -195,7 +173,7 @@ def ask(
     refuse_unwritable(target)
     data = training_set(sources, run, is_for_model=False)
     allowed = suggestible.beside(sources.file).of(data.ids, data.names)
-    drawn = draw_questions(data, n, options, run, data.scores, allowed)
+    drawn = Scored(data, replace(options, features=LINEAR), run, data.scores).questions(n, allowed)
     answered = 0 if data.answers is None else len(data.answers)
     if not len(drawn):
         raise InputError(str(sources.file), None, "there is nothing to ask: no label can be missing")

@@ -17,13 +17,11 @@ simulations, the share that has it is rarely below 1 / `IMPURITY`: docs/choices/
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
-from mpu_cli.core.labels.problem import InstanceGroups
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels, annotated_by_chance
 from mpu_cli.errors import DataError
 
@@ -375,73 +373,6 @@ METHODS: dict[str, Callable[[CountedCells], _Statistic]] = {
     "bbe": _best_bin,
     **{method: partial(_elkan_and_noto, method=method) for method in ("e1", "e2", "e3")},
 }
-
-
-# A group with fewer annotations in the sample has no estimate of its own.
-FEWEST_OF_GROUP = 300
-
-
-@dataclass(frozen=True)
-class GroupFrequencies:
-    """The label frequency of each group of instances."""
-
-    c: np.ndarray  # float64, shape (groups,)
-    intervals: np.ndarray  # float64, shape (groups, 2): 90 %, as of `FrequencyEstimate`
-    pooled: np.ndarray  # bool, shape (groups,): whether c is that of all small groups together, or of all instances
-
-    def combined(self, estimate: FrequencyEstimate, annotations: np.ndarray) -> FrequencyEstimate:
-        """Return the estimate of all instances that the groups imply.
-
-        Its interval combines the lower ends, and the upper ends, of all groups, so it covers more than 90 %.
-        """
-        c, low, high = (float(annotations.sum() / (annotations / c).sum()) for c in (self.c, *self.intervals.T))
-        return replace(estimate, c=c, interval=(low, high))
-
-    def rows(
-        self, groups: InstanceGroups, labels: csr_array, verified: VerifiedLabels | None = None
-    ) -> list[dict[str, Any]]:
-        """Return a report of each group, with the number of labels missing at its c."""
-        by_chance = labels if verified is None else verified.without_implied(labels)
-        instances, annotations = groups.sums(np.ones(len(groups.of_instances))), groups.sums(np.diff(by_chance.indptr))
-        return [
-            {
-                "group": name,
-                "instances": int(instances[g]),
-                "annotations": int(annotations[g]),
-                "c": float(self.c[g]),
-                "interval": self.intervals[g].tolist(),
-                "missing": float(annotations[g] * (1 / self.c[g] - 1)),
-                "pooled": bool(self.pooled[g]),
-            }
-            for g, name in enumerate(groups.names)
-        ]
-
-
-def estimate_groups(
-    probabilities: np.ndarray,
-    labels: csr_array,
-    groups: InstanceGroups,
-    of_all: FrequencyEstimate,
-    verified: VerifiedLabels | None = None,
-    folds: np.ndarray | None = None,
-) -> GroupFrequencies:
-    """Estimate a label frequency for each group, by best bins."""
-    annotations = groups.sums(np.diff(annotated_by_chance(labels, verified).indptr))
-    large = annotations >= FEWEST_OF_GROUP
-
-    def of_some(which: np.ndarray) -> FrequencyEstimate:
-        rows = np.flatnonzero(np.isin(groups.of_instances, which))
-        folds_of_them = None if folds is None else folds[rows]
-        return estimate(
-            probabilities[rows], labels[rows], verified=verified and verified.rows(rows), folds=folds_of_them
-        )
-
-    small = np.flatnonzero(~large)
-    rest = of_some(small) if annotations[small].sum() >= FEWEST_OF_GROUP else of_all
-    estimates = [of_some(np.array([group])) if enough else rest for group, enough in enumerate(large.tolist())]
-    return GroupFrequencies(
-        np.array([one.c for one in estimates]), np.array([one.interval or (one.c, one.c) for one in estimates]), ~large
-    )
 
 
 # Variance inflation of the share in bins: the scores of a fold depend on annotations of the others.

@@ -1,4 +1,4 @@
-"""The label frequency of each label, from annotations alone: estimates, and intervals that cover.
+"""The label frequency of each label, or each group of instances, from annotations alone, with intervals that cover.
 
 The share annotated rises with the out-of-fold score towards a ceiling, which is a lower bound of the label's
 frequency. The upper bound depends on how many labels share one frequency, judged by whether their ceilings agree
@@ -7,14 +7,22 @@ docs/choices/label-frequency.md, "One frequency for each label", their coverage.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, xlog1py
 
-from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, CountedCells, FrequencyEstimate, estimate_per_label
-from mpu_cli.core.labels.verified import VerifiedLabels
+from mpu_cli.core.frequency.estimators import (
+    FEWEST_ANNOTATIONS,
+    CountedCells,
+    FrequencyEstimate,
+    estimate,
+    estimate_per_label,
+)
+from mpu_cli.core.labels.problem import InstanceGroups
+from mpu_cli.core.labels.verified import VerifiedLabels, annotated_by_chance
 
 # The grid of ceilings.
 CEILINGS = np.geomspace(0.02, 1, 40)
@@ -42,11 +50,13 @@ _WIDE = 0.5
 
 @dataclass(frozen=True)
 class SingleFrequencies:
-    """The label frequency of each label."""
+    """The label frequency of each label, or of each group of instances."""
 
     c: np.ndarray  # float64, shape (q,)
     intervals: np.ndarray  # float64, shape (q, 2): 90 %
-    pooled: np.ndarray  # bool, shape (q,): whether c is that of all labels, since the label has too few annotations
+    # bool, shape (q,): whether c is that of all labels, or of all small groups or instances, since there are too few
+    # annotations
+    pooled: np.ndarray
 
     def of_all(self, q: int, columns: np.ndarray, c: float) -> "SingleFrequencies":
         """Return frequencies of q labels: these at `columns`; the others have c of all labels."""
@@ -209,3 +219,62 @@ def _fit(x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, curve
         if gained < _CONVERGED:
             break
     return (a, b), reached
+
+
+# A group with fewer annotations in the sample has no estimate of its own.
+FEWEST_OF_GROUP = 300
+
+
+def estimate_groups(
+    probabilities: np.ndarray,
+    labels: csr_array,
+    groups: InstanceGroups,
+    of_all: FrequencyEstimate,
+    verified: VerifiedLabels | None = None,
+    folds: np.ndarray | None = None,
+) -> SingleFrequencies:
+    """Estimate a label frequency for each group, by best bins."""
+    annotations = groups.sums(np.diff(annotated_by_chance(labels, verified).indptr))
+    large = annotations >= FEWEST_OF_GROUP
+
+    def of_some(which: np.ndarray) -> FrequencyEstimate:
+        rows = np.flatnonzero(np.isin(groups.of_instances, which))
+        folds_of_them = None if folds is None else folds[rows]
+        return estimate(
+            probabilities[rows], labels[rows], verified=verified and verified.rows(rows), folds=folds_of_them
+        )
+
+    small = np.flatnonzero(~large)
+    rest = of_some(small) if annotations[small].sum() >= FEWEST_OF_GROUP else of_all
+    estimates = [of_some(np.array([group])) if enough else rest for group, enough in enumerate(large.tolist())]
+    c, intervals = [one.c for one in estimates], [one.interval for one in estimates]
+    return SingleFrequencies(np.array(c), np.array(intervals), ~large)
+
+
+def of_all_groups(groups: SingleFrequencies, of_all: FrequencyEstimate, annotations: np.ndarray) -> FrequencyEstimate:
+    """Return the estimate of all instances that the groups imply; `annotations`: float64, shape (groups,).
+
+    Its interval combines the lower ends, and the upper ends, of all groups, so it covers more than 90 %.
+    """
+    c, low, high = (float(annotations.sum() / (annotations / c).sum()) for c in (groups.c, *groups.intervals.T))
+    return replace(of_all, c=c, interval=(low, high))
+
+
+def rows_of_groups(
+    found: SingleFrequencies, groups: InstanceGroups, labels: csr_array, verified: VerifiedLabels | None = None
+) -> list[dict[str, Any]]:
+    """Return a report of each group, with the number of labels missing at its c."""
+    by_chance = labels if verified is None else verified.without_implied(labels)
+    instances, annotations = groups.sums(np.ones(len(groups.of_instances))), groups.sums(np.diff(by_chance.indptr))
+    return [
+        {
+            "group": name,
+            "instances": int(instances[g]),
+            "annotations": int(annotations[g]),
+            "c": float(found.c[g]),
+            "interval": found.intervals[g].tolist(),
+            "missing": float(annotations[g] * (1 / found.c[g] - 1)),
+            "pooled": bool(found.pooled[g]),
+        }
+        for g, name in enumerate(groups.names)
+    ]

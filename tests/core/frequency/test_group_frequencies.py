@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from mpu_cli.core.frequency.estimators import FEWEST_OF_GROUP, estimate, estimate_groups
+from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.single_frequencies import FEWEST_OF_GROUP, estimate_groups, of_all_groups, rows_of_groups
 from mpu_cli.core.labels.problem import InstanceGroups, Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.options import Options
@@ -40,7 +41,7 @@ def test_c_of_each_group_is_estimated():
     assert ((found.intervals[:, 0] <= found.c) & (found.c <= found.intervals[:, 1])).all()
     assert not found.pooled.any()
     annotations = groups.sums(np.diff(S.indptr))
-    combined = found.combined(estimate(P, S), annotations)
+    combined = of_all_groups(found, estimate(P, S), annotations)
     assert combined.interval[0] <= combined.c <= combined.interval[1]
     assert combined.c == pytest.approx(S.nnz / (annotations / found.c).sum())
 
@@ -84,7 +85,7 @@ def test_training_takes_c_of_the_groups():
     _, report = train(problem, Options(levels=1, features="linear"))
     assert_allclose(report.chosen.estimates.groups.c, C, atol=0.06)
     assert report.chosen.c[0] == pytest.approx(S.sum() / Y.sum(), abs=0.05)
-    rows = report.chosen.estimates.groups.rows(groups, as_labels(S))
+    rows = rows_of_groups(report.chosen.estimates.groups, groups, as_labels(S))
     truth = [Y[groups.of_instances == g].sum() - S[groups.of_instances == g].sum() for g in range(2)]
     assert [row["missing"] for row in rows] == pytest.approx(truth, rel=0.35)
     assert [row["group"] for row in rows] == ["well", "badly"]
