@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 
 from mpu_cli.api import arrays, parameters
 from mpu_cli.api.arrays import Annotations
@@ -19,6 +18,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.core.options import CRITERIA, FrequencyOptions
 from mpu_cli.core.predictions import Cells
@@ -105,11 +105,11 @@ def estimate_c(
     declared = {name: parameters.DECLARED[name] for name in ("features", "folds", "sample", "seed", "jobs")}
     given = {name: keywords.pop(option.name, option.written_default) for name, option in declared.items()}
     annotations = _annotations(y, keywords)
-    matrix, P = _evidence(X, y, scores, annotations)
+    problem, P = _problem(X, y, scores, annotations)
     chosen = parameters.checked(given)
     run = parameters.run_of(chosen)
     options = FrequencyOptions(features=chosen["features"], folds=chosen["folds"], sample=chosen["sample"])
-    scored = Scored(annotations.problem(matrix), options, run, P)
+    scored = Scored(problem, options, run, P)
     estimates = scored.estimates(method)
     estimate = estimates.estimate
     assert estimate is not None  # nothing else tells c here
@@ -122,13 +122,20 @@ def estimate_c(
     return replace(estimate, labels=np.sort(annotations.columns[estimate.labels]), left_out=left_out)
 
 
-def _evidence(X: Any, y: Any, scores: Any, annotations: Annotations) -> tuple[csr_array, np.ndarray | None]:
-    """Check features, or scores in their place: then there are no features."""
+def _problem(X: Any, y: Any, scores: Any, annotations: Annotations) -> tuple[Problem, np.ndarray | None]:
+    """Check features, or scores in their place, and return them; the problem has no features then."""
     if (X is None) == (scores is None):
         raise DataError("give either features (X) or out-of-fold scores (scores=)")
     if scores is None:
-        return arrays.features(X, annotations.labels), None
-    return parameters.without_features(annotations.labels.shape[0]), annotations.of_scores(scores, y)
+        return annotations.problem(arrays.features(X, annotations.labels)), None
+    return annotations.problem(), annotations.of_scores(scores, y)
+
+
+def _held_out(y: Any, scores: Any, c: Any, verified: Any, name: str = "scores") -> tuple[Annotations, HeldOut]:
+    """Check annotations, scores of their cells, and their label frequency."""
+    annotations = _annotations(y, verified)
+    P = annotations.of_scores(scores, y, name)
+    return annotations, HeldOut(P, annotations.labels, parameters.frequency(c, annotations))
 
 
 def calibrate(y: Any, *, scores: ArrayLike, c: ArrayLike, **verified: Any) -> Calibration:
@@ -163,8 +170,7 @@ def calibrate(y: Any, *, scores: ArrayLike, c: ArrayLike, **verified: Any) -> Ca
     >>> round(float(calibrate(S, scores=scores, c=0.5)(scores[0])[0]), 2)
     0.8
     """
-    annotations = _annotations(y, verified)
-    return calibrated_by(annotations.of_scores(scores, y), annotations.labels, parameters.frequency(c, annotations))
+    return calibrated_by(_held_out(y, scores, c, verified)[1])
 
 
 def missing_labels(y: Any, *, scores: ArrayLike, c: ArrayLike, top: int | None = None, **verified: Any) -> Cells:
@@ -197,11 +203,8 @@ def missing_labels(y: Any, *, scores: ArrayLike, c: ArrayLike, top: int | None =
     >>> bool(Y[missing.rows, missing.columns].all()), bool(missing.probabilities.min() > 0.9)
     (True, True)
     """
-    annotations = _annotations(y, verified)
-    P = annotations.of_scores(scores, y)
-    frequency = parameters.frequency(c, annotations)
-    probabilities = calibrated_by(P, annotations.labels, frequency)(P)
-    evidence = Evidence(probabilities, frequency)
+    annotations, held_out = _held_out(y, scores, c, verified)
+    evidence = Evidence(calibrated_by(held_out)(held_out.probabilities), held_out.frequency)
     return parameters.missing_labels(evidence, annotations, top)
 
 
@@ -289,9 +292,9 @@ def questions(
     (40, True)
     """
     annotations = _annotations(y, verified, _DRAWN)
-    matrix, P = _evidence(X, y, scores, annotations)
+    problem, P = _problem(X, y, scores, annotations)
     chosen = parameters.checked({"folds": "auto", "sample": FrequencyOptions.sample, "seed": random_state})
-    return parameters.questions(chosen, matrix, annotations, n, P)
+    return parameters.questions(chosen, problem, annotations, n, P)
 
 
 @dataclass(frozen=True)
@@ -419,7 +422,6 @@ def choose_thresholds(
     """
     if criterion not in CRITERIA:
         raise DataError(f"criterion is {criterion!r}: give one of {', '.join(CRITERIA)}")
-    annotations = _annotations(y, verified)
-    P = annotations.of_scores(probabilities, y, "probabilities")
-    best, f1 = chosen_thresholds(HeldOut(P, annotations.labels, parameters.frequency(c, annotations)), criterion)
+    annotations, held_out = _held_out(y, probabilities, c, verified, "probabilities")
+    best, f1 = chosen_thresholds(held_out, criterion)
     return Thresholds(annotations.widened(best, np.inf), f1)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from mpu_cli.api import arrays, parameters
 from mpu_cli.api.estimator import LabelSetsMixin, MPUClassifier
+from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.evidence import Evidence, calibrated_by
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
@@ -278,7 +279,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         )
         chosen = parameters.of_estimator(as_mpu, named.of_columns)
         (X,), run, options = indexable(X), parameters.run_of(chosen), parameters.options(chosen, annotations)
-        problem = annotations.problem(parameters.without_features(len(named.matrix.indptr) - 1))
+        problem = annotations.problem()
         evidence = self._fit_by_scores(X, problem, options, run, unannotated)
         parameters.warn_of(evidence.estimates.warnings(), evidence.estimates, annotations)
         thresholds, expected = evidence.decision(problem.labels, options.threshold)
@@ -318,7 +319,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         def soften(scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
             """Return targets by out-of-fold scores; c is 1 where a cell is verified, so that these stay."""
             of_rows = frequency.rows(rows)
-            p = calibrated_by(scores, labels[rows], of_rows)(scores)
+            p = calibrated_by(HeldOut(scores, labels[rows], of_rows))(scores)
             posterior = unannotated_posterior(p, np.broadcast_to(of_rows.of_cells(slice(None)), p.shape))
             softened: np.ndarray = np.where(targets[rows] == 0, posterior.astype(np.float32), targets[rows])
             return softened
@@ -327,7 +328,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
             soft = soften(self._scores, np.arange(len(targets)))
             with run.step("predicting out of fold with weights"):
                 others = predict(soften, parallel)
-            calibration = calibrated_by(others, labels, frequency)
+            calibration = calibrated_by(HeldOut(others, labels, frequency))
             by_weights = replace(evidence, probabilities=calibration(others), calibration=calibration)
             f1, without_weights = (one.decision(labels, options.threshold)[1].f1 for one in (by_weights, evidence))
             self.weighted_ = unannotated == WEIGHTED or f1 > without_weights
@@ -350,8 +351,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     def questions(self, n: int) -> Questions:
         """Draw cells of the training instances to ask people about, as `mpu_cli.questions` does."""
         check_is_fitted(self)
-        matrix = parameters.without_features(len(self._scores))
-        return parameters.questions(self._chosen, matrix, self._annotations, n, self._scores)
+        return parameters.questions(self._chosen, self._annotations.problem(), self._annotations, n, self._scores)
 
     def _probabilities(self, X: Any) -> np.ndarray:
         """Return Pr(y=1 | x) of each column that is learned from: float32, shape (n, q)."""

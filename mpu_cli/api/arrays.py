@@ -43,16 +43,25 @@ class Annotations(LabelInformation):
         return np.ascontiguousarray(values[..., self.columns])
 
     def of_scores(self, values: Any, y: Any, name: str = "scores") -> np.ndarray:
-        """Check scores of all cells of y, and return the columns of these labels: float32, n x q."""
-        in_order = in_order_of(columns_of(y), values, name)
-        return self.of_labels(scores(in_order, (self.labels.shape[0], self.width), name))
+        """Check scores from 0 to 1 of all cells of y, and return the columns of these labels: float32, n x q."""
+        given = checked(in_order_of(columns_of(y), values, name), name, dtype=np.float32)
+        if issparse(given):
+            refuse_large_predictions(*given.shape)
+            given = given.toarray()
+        if given.shape != (shape := (self.labels.shape[0], self.width)):
+            raise DataError(f"{name} have shape {given.shape}, and y has {shape}")
+        if not ((given >= 0) & (given <= 1)).all():
+            raise DataError(f"{name}: give numbers from 0 to 1; scipy.special.expit makes them of decision functions")
+        return self.of_labels(given)
 
     def widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
         """Return columns for all labels of the caller, of those that can be learned, and a number for the others."""
         return widened(values, self.columns, self.width, absent)
 
-    def problem(self, matrix: csr_array) -> Problem:
-        """Return what methods learn from, with the features of the instances."""
+    def problem(self, matrix: csr_array | None = None) -> Problem:
+        """Return what methods learn from, with the features of the instances; None where scores take their place."""
+        if matrix is None:
+            matrix = csr_array((self.labels.shape[0], 1), dtype=np.float32)
         return Problem(matrix, self.labels, **vars(self.label_information))
 
     @classmethod
@@ -75,9 +84,9 @@ class Annotations(LabelInformation):
         Raises DataError (an argument has another shape or other values, or no label is annotated).
         """
         shape = n, width = named.matrix.shape
-        verdicts = _cells(reviewed, named, "reviewed", (-1, 0, 1))
+        verdicts = _cells(reviewed, shape, named.names, "reviewed", (-1, 0, 1))
         unknown = csr_array(shape, dtype=np.int8) if named.unknown is None else named.unknown
-        left_out = csr_array(unknown + _cells(ignored, named, "ignored", (0, 1)))
+        left_out = csr_array(unknown + _cells(ignored, shape, named.names, "ignored", (0, 1)))
         drawn, chances = _sampled(in_order_of(named.names, sampled, "sampled"), shape)
         complete = drawn if fully_labelled is None else drawn | _mask(fully_labelled, "fully_labelled", n)
         occurs = np.zeros(width, bool)
@@ -273,19 +282,6 @@ def _is_unknown(value: Any) -> bool:
 _ARE_UNKNOWN = np.frompyfunc(_is_unknown, 1, 1)
 
 
-def scores(values: Any, shape: tuple[int, ...], name: str = "scores") -> np.ndarray:
-    """Check scores from 0 to 1 of all cells, 0 where a sparse matrix has none: ndarray of float32."""
-    given = checked(values, name, dtype=np.float32)
-    if issparse(given):
-        refuse_large_predictions(*given.shape)
-        given = given.toarray()
-    if given.shape != shape:
-        raise DataError(f"{name} have shape {given.shape}, and y has {shape}")
-    if not ((given >= 0) & (given <= 1)).all():
-        raise DataError(f"{name}: give numbers from 0 to 1; scipy.special.expit makes them of decision functions")
-    return np.asarray(given)
-
-
 def features(X: Any, y: Any) -> csr_array:
     """Check features that come with an indicator matrix, outside of an estimator; n x D, float32."""
     matrix = checked(X, "X", dtype=np.float32)
@@ -331,7 +327,7 @@ def truth(y: Any, name: str, ignored: Any = None, pos_label: Any = None) -> tupl
     known, unknown = _without_unknown(y, pos_label)
     matrix = indicator(known, name)
     if ignored is not None:
-        cells = _cells(ignored, Named(matrix, np.array([]), names=columns_of(y)), "ignored", (0, 1))
+        cells = _cells(ignored, matrix.shape, columns_of(y), "ignored", (0, 1))
         unknown = cells if unknown is None else csr_array(cells + unknown)
     return without(matrix, unknown), unknown
 
@@ -434,11 +430,11 @@ def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tupl
     return sparse
 
 
-def _cells(values: Any, named: Named, name: str, allowed: tuple[int, ...]) -> csr_array:
-    """Check values of cells of y; None: zeros."""
+def _cells(values: Any, shape: tuple[int, int], names: Any, name: str, allowed: tuple[int, ...]) -> csr_array:
+    """Check values of cells of y, which has this shape and names of columns; None: zeros."""
     if values is None:
-        return csr_array(named.matrix.shape, dtype=np.int8)
-    return _matrix(in_order_of(named.names, values, name), name, named.matrix.shape, allowed)
+        return csr_array(shape, dtype=np.int8)
+    return _matrix(in_order_of(names, values, name), name, shape, allowed)
 
 
 def _columns(matrix: csr_array, columns: np.ndarray) -> csr_array:

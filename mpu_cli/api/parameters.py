@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
 from mpu_cli.api.arrays import Annotations
 from mpu_cli.core.evidence import Evidence, Scored
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, refuse_refuted
 from mpu_cli.core.frequency.questions import Questions
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
 from mpu_cli.core.predictions import Cells, Predictions
 from mpu_cli.core.selection import Estimates
@@ -106,12 +106,12 @@ def dense(predictions: Predictions) -> np.ndarray:
 
 
 def questions(
-    chosen: Mapping[str, Any], matrix: csr_array, annotations: Annotations, n: int, scores: np.ndarray | None
+    chosen: Mapping[str, Any], problem: Problem, annotations: Annotations, n: int, scores: np.ndarray | None
 ) -> Questions:
     """Draw questions as `mpu suggest --questions` does, by the caller's columns; by scores, where there are some."""
     n = checked_as(Integer(1), "n", n)
     options = FrequencyOptions(features=LINEAR, folds=chosen["folds"], sample=chosen["sample"])
-    drawn = Scored(annotations.problem(matrix), options, run_of(chosen), scores).questions(n)
+    drawn = Scored(problem, options, run_of(chosen), scores).questions(n)
     return replace(drawn, columns=annotations.columns[drawn.columns])
 
 
@@ -136,14 +136,8 @@ def _of_labels(c: Any, annotations: Annotations) -> np.ndarray:
 def missing_labels(evidence: Evidence, annotations: Annotations, top: int | None) -> Cells:
     """List what is probably missing as `mpu suggest` does, by the caller's columns."""
     top = top if top is None else checked_as(Integer(1), "top", top)
-    problem = annotations.problem(without_features(annotations.labels.shape[0]))
-    listed = missing.find(evidence, problem, annotations.columns, Choice(top, least=0.0)).listed
+    listed = missing.find(evidence, annotations.problem(), annotations.columns, Choice(top, least=0.0)).listed
     return replace(listed, columns=annotations.columns[listed.columns])
-
-
-def without_features(n: int) -> csr_array:
-    """Return instances where scores take the place of features: csr_array of float32, shape (n, 1)."""
-    return csr_array((n, 1), dtype=np.float32)
 
 
 def options(chosen: Mapping[str, Any], annotations: Annotations) -> Options:

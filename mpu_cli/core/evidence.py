@@ -147,7 +147,7 @@ class Evidence:
             estimates = Estimates(earlier=earlier, repeated=scored.population.share_repeated)
         rates = estimates.rates(problem.labels.shape[1], options.c)
         frequency = estimates.frequency(rates, problem)
-        calibration = calibrated_by(scores, problem.labels, frequency)
+        calibration = calibrated_by(HeldOut(scores, problem.labels, frequency))
         return cls(
             calibration(scores),
             frequency,
@@ -163,9 +163,9 @@ class Evidence:
         return thresholds, expected_f1(held_out, thresholds)
 
 
-def calibrated_by(scores: np.ndarray, labels: csr_array, frequency: LabelFrequency) -> Calibration:
+def calibrated_by(scores: HeldOut) -> Calibration:
     """Return what calibrates scores; DataError where no label is annotated in a cell that is not ignored."""
-    calibration = calibrate(HeldOut(scores, labels, frequency))
+    calibration = calibrate(scores)
     if calibration is None:
         raise DataError("every annotated cell is ignored, so there is nothing to calibrate by")
     return calibration

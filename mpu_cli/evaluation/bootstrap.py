@@ -11,7 +11,6 @@ each of them, since both have the same easy and hard instances.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -119,20 +118,11 @@ def compare(
     (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993). Percentiles would be biased: samples lack some of
     the rare labels, so their macro averages are not centred on that of all instances.
     """
-    n = every[0].truth.shape[0]
-    metrics = [
-        {name: float(value[0]) for name, value in one.metrics(np.ones((1, n)), incomplete).items()} for one in every
-    ]
-    width = max(n, max(one.truth.shape[1] for one in every))
-    drawn: list[dict[str, Any]] = [{} for _ in every[1:]]
-    for weights in _samples(n, _REPLICATES, seed, width):
-        first, *others = (one.metrics(weights, incomplete) for one in every)
-        for samples, other in zip(drawn, others, strict=True):
-            for name in first.keys() & other.keys():
-                samples.setdefault(name, []).append(other[name] - first[name])
+    ones = np.ones((1, every[0].truth.shape[0]))
+    metrics = [{name: float(value[0]) for name, value in one.metrics(ones, incomplete).items()} for one in every]
     differences = []
-    for own, samples in zip(metrics[1:], drawn, strict=True):
-        margins = {name: _ERRORS * float(np.std(np.concatenate(parts))) for name, parts in samples.items()}
+    for own, deviations in zip(metrics[1:], _deviations(every, incomplete, seed)[1:], strict=True):
+        margins = {name: _ERRORS * deviation for name, deviation in deviations.items()}
         by = {name: own[name] - metrics[0][name] for name in own if name in margins}
         differences.append({name: Difference(d, d - margins[name], d + margins[name]) for name, d in by.items()})
     return metrics, differences
@@ -151,12 +141,24 @@ def intervals(counts: Counts, incomplete: bool = False, seed: int = 0) -> dict[s
     >>> intervals(Counts.of([(labels, labels)]))["micro_f1"]
     (1.0, 1.0)
     """
-    n, width = counts.truth.shape
-    estimates = counts.metrics(np.ones((1, n)), incomplete)
-    drawn = [counts.metrics(weights, incomplete) for weights in _samples(n, _REPLICATES, seed, max(n, width))]
-    margins = {name: _ERRORS_OF_90 * np.std(np.concatenate([one[name] for one in drawn])) for name in SET_METRICS}
+    estimates = counts.metrics(np.ones((1, counts.truth.shape[0])), incomplete)
+    [deviations] = _deviations([counts], incomplete, seed)
+    margins = {name: _ERRORS_OF_90 * deviations[name] for name in SET_METRICS}
     ends = {name: np.clip(estimates[name] + [-margins[name], margins[name]], 0, 1) for name in SET_METRICS}
     return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
+
+
+def _deviations(every: Sequence[Counts], incomplete: bool, seed: int) -> list[dict[str, float]]:
+    """Return standard deviations over samples: of metrics of the first, and of the differences of others from it."""
+    n, width = every[0].truth.shape[0], max(max(one.truth.shape) for one in every)
+    drawn: list[dict[str, list[np.ndarray]]] = [{} for _ in every]
+    for weights in _samples(n, _REPLICATES, seed, width):
+        first, *others = (one.metrics(weights, incomplete) for one in every)
+        common = ({name: other[name] - first[name] for name in first.keys() & other.keys()} for other in others)
+        for samples, values in zip(drawn, (first, *common), strict=True):
+            for name, of_samples in values.items():
+                samples.setdefault(name, []).append(of_samples)
+    return [{name: float(np.std(np.concatenate(parts))) for name, parts in samples.items()} for samples in drawn]
 
 
 def _samples(n: int, replicates: int, seed: int, width: int) -> Iterator[np.ndarray]:

@@ -18,35 +18,68 @@ from mpu_cli.svmlight.dataset import Dataset
 THRESHOLD = 0.5
 
 
+@dataclass
+class Form:
+    """The form of predictions: label lists, scores or both, as far as they have been read."""
+
+    name: str  # the predictions, as the user named them
+    # Labels with at least this score count as predicted, even if there are label lists. None: the label lists, or the
+    # thresholds of the file of scores; without either, `THRESHOLD`
+    threshold: float | None = None
+    # `labels`, `scores`: whether there are label lists, or scores, that are not empty
+    labels: bool = False
+    scores: bool = False
+    _unscored: bool = False
+
+    def see(self, predicted: Dataset) -> csr_array | None:
+        """Update the form by a chunk; InputError if there are scores, and labels without one.
+
+        Returns: the labels that reach the threshold: csr_array of bool, shape (n, Q); None if only label lists count.
+        """
+        self.labels |= predicted.labels.nnz > 0
+        self.scores |= predicted.features.nnz > 0
+        self._unscored |= bool(predicted.labels.nnz and not entries_in(predicted.labels, predicted.features).all())
+        if self.scores and self._unscored:
+            problem = "has labels and index:value pairs, as data have: give the data first and the predictions second"
+            raise InputError(self.name, None, f"{problem}; to compare labels of data, keep these: cut -d' ' -f1")
+        if self.labels and (self.threshold is None or not self.scores):
+            return None
+        return labels_from_scores(predicted.features, self.threshold)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether those labels count as predicted that reach the threshold, rather than label lists."""
+        return self.scores and (self.threshold is not None or not self.labels)
+
+    @property
+    def ranks(self) -> bool:
+        """Whether labels can be ranked: there are not just label lists."""
+        return self.scores or not self.labels
+
+
 class Comparison:
     """A comparison of predictions with true labels, added up chunk by chunk.
 
     `form`: that of the predictions, as far as it is known.
-    `threshold`: labels with at least this score count as predicted, even if there are label lists. Default: the label
-    lists, or the thresholds of the file of scores; without either, `THRESHOLD`.
     `ks`: cut-offs of the metrics at k.
     `propensities`: propensities of the true labels, for the metrics that weigh them.
     `calibration`: whether to compare scores with probabilities.
     `c`: label frequencies of the truth, where it is incomplete.
     """
 
-    label_sets: LabelSetMetrics  # counts for the metrics of label sets; set by `finish`
-
     def __init__(
         self,
-        form: "Form",
-        threshold: float | None = None,
+        form: Form,
         ks: tuple[int, ...] = (1, 3, 5),
         propensities: Propensities | None = None,
         calibration: bool = False,
         c: Propensities | None = None,
     ) -> None:
-        self.form, self.threshold = form, threshold
-        self._propensities, self._c = propensities, c
+        self.form, self._propensities, self._c = form, propensities, c
         # Counts of the label lists, and of the labels whose scores reach the threshold.
         self._listed, self._cut = LabelSetMetrics(), LabelSetMetrics()
         # Sums for the metrics of rankings, for those that weigh labels, for those on complete labels, and of how well
-        # scores agree with probabilities.
+        # scores agree with probabilities; None where there are label lists alone.
         self.ranking: RankingMetrics | None = RankingMetrics(ks)
         self.propensity_scored = None if propensities is None else PropensityScoredMetrics(ks)
         self.corrected = None if c is None else CorrectedRanking(ks)
@@ -54,13 +87,13 @@ class Comparison:
 
     def add(self, true: Dataset, predicted: Dataset) -> None:
         """Add a chunk of instances."""
-        form = self.form
-        form.see(predicted)
+        cut = self.form.see(predicted)
         self._listed.add(true.labels, predicted.labels)
-        if form.labels and not form.scores:
+        if cut is not None:
+            self._cut.add(true.labels, cut)
+        if not self.form.ranks:
+            self.ranking = self.propensity_scored = self.corrected = self.reliability = None
             return
-        if not form.labels or self.threshold is not None:
-            self._cut.add(true.labels, labels_from_scores(predicted.features, self.threshold))
         by_c, by_propensity = (
             true.labels if of_labels is None else of_labels.weighted(true.labels)
             for of_labels in (self._c, self._propensities)
@@ -74,47 +107,22 @@ class Comparison:
             if metrics is not None:
                 metrics.add(labels, predicted.features)
 
-    def finish(self) -> None:
-        """Choose what counts, when all has been added.
+    @property
+    def label_sets(self) -> LabelSetMetrics:
+        """Counts for the metrics of label sets."""
+        return self._cut if self.form.is_cut else self._listed
 
-        `threshold` is then the one that made the label sets; None where they are label lists. What needs scores is None
-        where there are label lists alone.
-        """
-        form, by_lists = self.form, self.form.labels and (self.threshold is None or not self.form.scores)
-        self.label_sets = self._listed if by_lists else self._cut
-        if by_lists or not form.scores:
-            self.threshold = None
-        elif self.threshold is None:
-            self.threshold = THRESHOLD
-        if not form.scores:
-            self.reliability = None
-        if form.labels and not form.scores:
-            self.ranking = self.propensity_scored = self.corrected = None
+    @property
+    def threshold(self) -> float | None:
+        """The threshold that made the label sets; None where they are label lists."""
+        if not self.form.is_cut:
+            return None
+        return THRESHOLD if self.form.threshold is None else self.form.threshold
 
     def results(self) -> dict[str, float]:
         """Return all metrics by name."""
         parts = (self.label_sets, self.ranking, self.propensity_scored)
         return {name: value for part in parts if part is not None for name, value in part.results().items()}
-
-
-@dataclass
-class Form:
-    """The form of predictions: label lists, scores or both, as far as they have been read."""
-
-    name: str  # the predictions, as the user named them
-    # `labels`, `scores`: whether there are label lists, or scores, that are not empty
-    labels: bool = False
-    scores: bool = False
-    _unscored: bool = False
-
-    def see(self, predicted: Dataset) -> None:
-        """Update the form by a chunk; InputError if there are scores, and labels without one."""
-        self.labels |= predicted.labels.nnz > 0
-        self.scores |= predicted.features.nnz > 0
-        self._unscored |= bool(predicted.labels.nnz and not entries_in(predicted.labels, predicted.features).all())
-        if self.scores and self._unscored:
-            problem = "has labels and index:value pairs, as data have: give the data first and the predictions second"
-            raise InputError(self.name, None, f"{problem}; to compare labels of data, keep these: cut -d' ' -f1")
 
 
 def lockstep(

@@ -18,7 +18,7 @@ from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import refuse_refuted
 from mpu_cli.core.frequency.single_frequencies import rows_of_groups
 from mpu_cli.core.labels.implications import Implications
-from mpu_cli.core.labels.problem import LabelInformation, Problem
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import VerifiedLabels, widened
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
@@ -342,13 +342,8 @@ def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> Traini
             "and the answer counts; is this a review of another file?"
         )
     every = np.union1d(data.ids, reviewed.ids)
-    verified = LabelInformation(
-        verified=reviewed.verified,
-        sampled=reviewed.sampled if len(reviewed.sampled) else None,
-        answers=reviewed.answers if len(reviewed.answers) else None,
-        origins=reviewed.origins,
-    )
-    return replace(data.widened(every), review=reviewed.counts, **vars(verified.placed(reviewed.ids, every)))
+    known = reviewed.label_information.placed(reviewed.ids, every)
+    return replace(data.widened(every), review=reviewed.counts, **vars(known))
 
 
 def refuse_filled(source: Source, reason: str) -> None:

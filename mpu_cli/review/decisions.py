@@ -70,54 +70,22 @@ T = TypeVar("T", bound=Hashable)
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions on cells (instance, label), each once, by instance and label.
+    """Decisions on cells (instance, label), each once, by instance and label: arrays of shape (m,)."""
 
-    Attributes
-    ----------
-    instance : ndarray of int64, shape (m,)
-        From 0.
-    label : ndarray of int64, shape (m,)
-        Number of the label; `NOTHING_ELSE` for ``*``.
-    verdict : ndarray of bool, shape (m,)
-        Whether the label is true. False for ``*``.
-    is_sample : ndarray of bool, shape (m,)
-        Whether the instance was drawn at random.
-    file : ndarray of int64, shape (m,)
-        The file of the decision, a position in `files`,
-    line : ndarray of int64, shape (m,)
-        and its line there, from 1; the first of several that agree.
-    chance : ndarray of float64, shape (m,)
-        The probability with which each cell was drawn as a question; NaN: it was not.
-    origin : ndarray of int8, shape (m,)
-        The `HowDecided` of each; the largest of several.
-    probability : ndarray of float64, shape (m,)
-        What was claimed of each cell when it was decided; NaN where the files do not say.
-    reviewer : ndarray of object, shape (m,)
-        Who decided each; empty where the files do not say.
-    files : tuple of str
-        As the user named them.
-    checksums : tuple of str or None
-        Of the data that each file numbers (`checksum`); None if the file has none.
-    undecided : int
-        Number of lines without verdict.
-    names : LabelNames or None
-        Names of labels for errors.
-    """
-
-    instance: np.ndarray
-    label: np.ndarray
-    verdict: np.ndarray
-    is_sample: np.ndarray
-    file: np.ndarray
-    line: np.ndarray
-    chance: np.ndarray
-    origin: np.ndarray
-    probability: np.ndarray
-    reviewer: np.ndarray
-    files: tuple[str, ...]
-    checksums: tuple[str | None, ...]
-    undecided: int = 0
-    names: LabelNames | None = None
+    instance: np.ndarray  # int64: from 0
+    label: np.ndarray  # int64: its number; `NOTHING_ELSE` for ``*``
+    verdict: np.ndarray  # bool: whether the label is true; False for ``*``
+    is_sample: np.ndarray  # bool: whether the instance was drawn at random
+    file: np.ndarray  # int64: the file of the decision, a position in `files`,
+    line: np.ndarray  # int64: and its line there, from 1; the first of several that agree
+    chance: np.ndarray  # float64: the probability with which the cell was drawn as a question; NaN: it was not
+    origin: np.ndarray  # int8: the `HowDecided`; the largest of several
+    probability: np.ndarray  # float64: what was claimed of the cell when it was decided; NaN where the files do not say
+    reviewer: np.ndarray  # object: who decided; empty where the files do not say
+    files: tuple[str, ...]  # as the user named them
+    checksums: tuple[str | None, ...]  # of the data that each file numbers (`checksum`); None if the file has none
+    undecided: int = 0  # lines without verdict
+    names: LabelNames | None = None  # of labels, for errors
 
     def __len__(self) -> int:
         return len(self.instance)
@@ -157,22 +125,11 @@ def read(
     A label on which two files contradict each other is left undecided, and so is ``*`` of its instance, since it would
     make the label false; a warning says how far the files agree.
 
-    Parameters
-    ----------
-    sources : iterable of str, Path or WrittenCells
-        Plain, or ``.gz``, ``.bz2``, ``.xz``; ``-`` is standard input; or what `read_cells` has read.
-    names : LabelNames, optional
-        Names that labels may have in the files.
-    ids : RecordIds, optional
-        Ids that instances may have in the files.
+    `sources`: plain, or ``.gz``, ``.bz2``, ``.xz``; ``-`` is standard input; or what `read_cells` has read.
+    `names`, `ids`: names that labels, and ids that instances, may have in the files.
+    Raises InputError (a file or a line breaks this format, or two decisions of a file contradict each other; the error
+    names both).
 
-    Raises
-    ------
-    InputError
-        A file or a line breaks this format, or two decisions of a file contradict each other; the error names both.
-
-    Examples
-    --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "checked.tsv")
@@ -260,6 +217,15 @@ class WrittenCells:
     def column(self, name: str) -> list[str]:
         """Return the values of a column, which are empty where there is none."""
         return self.columns.get(name) or [""] * len(self.lines)
+
+    def claims(self) -> np.ndarray:
+        """Return the probabilities that were claimed: float64, shape (m,); NaN for an empty text."""
+        return _translate(self, self.column(PROBABILITY), probability, float)
+
+    def chances(self) -> np.ndarray:
+        """Return the probability with which each question was drawn: float64, shape (m,); NaN for other sources."""
+        drawn = list(zip(self.column(DRAWN), self.column(SOURCE), strict=True))
+        return _translate(self, drawn, lambda pair: chance(*pair), float)
 
 
 def read_cells(source: str | Path, names: LabelNames | None = None, ids: RecordIds | None = None) -> WrittenCells:
@@ -439,7 +405,7 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
         )
     words = np.array([word.lower() for word in sources], object)
     origin = np.where(words == ADDED, HowDecided.ADDED, HowDecided.UNKNOWN).astype(np.int8)
-    claims = _translate(cells, cells.column(PROBABILITY), probability, float)
+    claims = cells.claims()
     if PROBABILITY in cells.columns:
         origin[np.isnan(claims) & (label != NOTHING_ELSE)] = HowDecided.ADDED
     listed = (words == SUGGESTION) & (label != NOTHING_ELSE) & (origin != HowDecided.ADDED)
@@ -447,7 +413,6 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
     undecided = verdict[of_open] == UNDECIDED
     if cells.size is not None and np.count_nonzero(listed) >= cells.size and (undecided[:-1] <= undecided[1:]).all():
         origin[of_open] = HowDecided.IN_ORDER
-    drawn = list(zip(cells.column(DRAWN), sources, strict=True))
     reviewers = cells.column(REVIEWER)
     own = {text: meanings(text)[0] for text in {*reviewers}}
     columns = {
@@ -457,7 +422,7 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
         "is_sample": is_sample,
         "file": np.full(len(label), file),
         "line": np.array(cells.lines, np.int64),
-        "chance": _translate(cells, drawn, lambda pair: chance(*pair), float),
+        "chance": cells.chances(),
         "origin": origin,
         "probability": claims,
         "reviewer": np.array([own[text] for text in reviewers], object),
@@ -543,17 +508,15 @@ def suggestions_of(cells: WrittenCells, data: Dataset, source: str | Path, check
     Raises InputError (the file is not one of suggestions, or does not belong to the data).
     """
     refuse_other_data(cells.source, cells.checksum, checksum, source)
-    texts = map(cells.column, (VERDICT, PROBABILITY, DRAWN, WHY, SOURCE))
     suggested: dict[int, dict[int, Suggested]] = {}
-    rows = zip(cells.lines, cells.instance.tolist(), cells.label.tolist(), *texts, strict=True)
-    for line, instance, label, verdict, probability_text, drawn_text, why, kind in rows:
-        try:
-            claimed, drawn = probability(probability_text), chance(drawn_text, kind)
-        except ValueError as error:
-            raise InputError(cells.source, line, str(error)) from None
+    columns = cells.instance, cells.label, cells.claims(), cells.chances()
+    numbers = zip(*(column.tolist() for column in columns), strict=True)
+    for line, text, why, (instance, label, claimed, drawn) in zip(
+        cells.lines, cells.column(VERDICT), cells.column(WHY), numbers, strict=True
+    ):
         if instance >= len(data):
             raise InputError(cells.source, line, no_instance(instance, source, len(data)))
-        if label != NOTHING_ELSE and not verdict:
+        if label != NOTHING_ELSE and not text:
             of_question = None if math.isnan(drawn) else drawn
             words = tuple(filter(None, why.split("; "))) if of_question is None else ()
             suggestion = Suggested(label, None if math.isnan(claimed) else claimed, of_question, words)
@@ -589,28 +552,16 @@ def write(  # noqa: PLR0913 - the columns of a line, and what the file says of t
 ) -> None:
     """Write a review file, or one of suggestions, which is a review file without verdicts.
 
-    Parameters
-    ----------
-    out : binary file
-    instance, label : ndarray of int, shape (m,)
-        The cell of each line: the instance from 0; `NOTHING_ELSE` is written as ``*``.
-    verdict, source : sequence of str, or str
-        "yes", "no" or ""; "sample", "suggestion", "question", "added" or "": of each line, or of all.
-    probability, drawn : ndarray of float, shape (m,), optional
-        Further columns; NaN for an empty cell.
-    why, reviewer : sequence of str, optional
-        What speaks for the label, and who decided: further columns.
-    of : str or Path, optional
-        The data file, named in a comment; ``-`` is standard input.
-    checksum : str, optional
-        Checksum of the data (`checksum`), so that the file is refused for other data.
-    names : LabelNames, optional
-        Labels are written by these names.
-    ids : RecordIds, optional
-        The ids of instances: a further column.
+    `instance`, `label`: int, shape (m,): of each line, the instance from 0; `NOTHING_ELSE` is written as ``*``.
+    `verdict`: "yes", "no" or "": of each line, or of all.
+    `source`: "sample", "suggestion", "question", "added" or "": of each line, or of all.
+    `probability`, `drawn`: float, shape (m,): further columns; NaN for an empty cell.
+    `why`, `reviewer`: what speaks for the label, and who decided: further columns.
+    `of`: the data file, named in a comment; ``-`` is standard input.
+    `checksum`: of the data, so that the file is refused for other data.
+    `names`: labels are written by these.
+    `ids`: of instances: a further column.
 
-    Examples
-    --------
     >>> from io import BytesIO
     >>> out = BytesIO()
     >>> write(out, np.array([0, 0]), np.array([7, NOTHING_ELSE]), verdict=["yes", "no"], source="sample")
@@ -651,8 +602,6 @@ CHECKSUM = re.compile("[0-9a-f]{64}")
 def checksum(features: csr_array) -> str:
     """Return the SHA-256, hexadecimal, of features: the number of entries of each instance, their indices and values.
 
-    Examples
-    --------
     >>> one, other = (csr_array(np.array(rows, np.float32)) for rows in ([[1, 2], [3, 4]], [[3, 4], [1, 2]]))
     >>> checksum(one) == checksum(one.copy()), checksum(one) == checksum(other)
     (True, False)

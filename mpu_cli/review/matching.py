@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.labels.problem import Answers
+from mpu_cli.core.labels.problem import Answers, LabelInformation
 from mpu_cli.core.labels.verified import HowDecided, VerifiedLabels, widened
 from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import counted
@@ -45,35 +45,13 @@ class ReviewCounts:
         return cautions
 
 
-@dataclass(frozen=True)
-class Reviewed:
-    """The labels of data, with the decisions about them.
+@dataclass(frozen=True, kw_only=True)
+class Reviewed(LabelInformation):
+    """The labels of data, with the decisions about them."""
 
-    Attributes
-    ----------
-    labels : csr_array, shape (n, q), bool
-        Annotated labels. Column k is label ``ids[k]``.
-    ids : ndarray of int, shape (q,)
-        The labels that are annotated, or decided to be true, at least once, ascending.
-    verified : VerifiedLabels
-        Every decision, and the instances whose label set is complete.
-    sampled : ndarray of int
-        The instances that were drawn at random and whose label set is complete, ascending. The label frequency can be
-        estimated from them.
-    counts : ReviewCounts
-    answers : Answers
-        Those to questions, on cells that are not annotated.
-    origins : csr_array of int8, shape (n, q)
-        The `HowDecided` of the cells that are decided.
-    """
-
-    labels: csr_array
-    ids: np.ndarray
-    verified: VerifiedLabels
-    sampled: np.ndarray
+    labels: csr_array  # bool, shape (n, q): annotated labels; column k is label ``ids[k]``
+    ids: np.ndarray  # int, shape (q,): labels that are annotated, or decided to be true, at least once, ascending
     counts: ReviewCounts
-    answers: Answers
-    origins: csr_array
 
 
 def match(
@@ -85,24 +63,11 @@ def match(
 ) -> Reviewed:
     """Match decisions with data.
 
-    Parameters
-    ----------
-    decisions : Decisions
-    data : Dataset
-    source : str, Path or Files
-        The file of the data, as the user named it.
-    also : sequence of int
-        Labels to which decisions apply even if they are never true.
-    checksum_of : callable, optional
-        Returns the checksum of the features; called where a review file has one. Default: of the features of `data`.
+    `source`: the file of the data, as the user named it.
+    `also`: labels to which decisions apply even if they are never true.
+    `checksum_of`: returns the checksum of the features of `data`, called where a review file has one; None: computed.
+    Raises InputError (a review file has the checksum of other data, or an instance that the data do not have).
 
-    Raises
-    ------
-    InputError
-        A review file has the checksum of other data, or an instance that the data do not have.
-
-    Examples
-    --------
     Of two instances, the first has label 3. By decision, label 5 is true of it too, and nothing else.
 
     >>> data = Dataset(csr_array(np.array([[0, 0, 0, 1], [0, 1, 0, 0]], bool)), csr_array((2, 1), dtype=np.float32))
@@ -152,4 +117,12 @@ def match(
     answers = Answers(decisions.instance[asked], column[asked], decisions.verdict[asked])
     known = has_column & (decisions.origin != HowDecided.UNKNOWN)
     origins = csr_array((decisions.origin[known], (decisions.instance[known], column[known])), shape=labels.shape)
-    return Reviewed(labels, ids, verified, complete, counts, answers, origins)
+    return Reviewed(
+        labels=labels,
+        ids=ids,
+        counts=counts,
+        verified=verified,
+        sampled=complete if len(complete) else None,
+        answers=answers if len(answers) else None,
+        origins=origins,
+    )

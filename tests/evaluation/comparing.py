@@ -14,15 +14,14 @@ from mpu_cli.svmlight.reader import iter_chunks
 def compare(
     truth: str, predictions: str, *, reading: Reading = DEFAULT_READING, run: Run = DEFAULT_RUN, **options: Any
 ) -> Comparison:
-    """Compare two files; options as of `Comparison`."""
+    """Compare two files; options as of `Comparison`, and the threshold."""
     pairs = lockstep(iter_chunks(truth, reading, run=run), iter_predictions(predictions, reading, run))
     return compare_pairs(pairs, predictions, **options)
 
 
 def compare_pairs(pairs: Iterable[tuple[Dataset, Dataset]], predictions: str, **options: Any) -> Comparison:
     """Compare predictions with truth, pairs of the same instances."""
-    comparison = Comparison(Form(predictions), **options)
+    comparison = Comparison(Form(predictions, options.pop("threshold", None)), **options)
     for pair in pairs:
         comparison.add(*pair)
-    comparison.finish()
     return comparison

@@ -60,7 +60,7 @@ def test_what_nobody_had_suggested(review, tmp_path, news):
 
 def test_a_sample_that_is_not_closed_and_a_suggestion_that_is_are_no_sample(review):
     reviewed = review("1\t7\tyes\tsample", "2\t*\tno\tsuggestion")
-    assert reviewed.sampled.tolist() == []
+    assert reviewed.sampled is None
     assert reviewed.verified.instances.tolist() == [0, 2, 0, 0]
 
 

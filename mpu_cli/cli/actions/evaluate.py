@@ -58,10 +58,10 @@ _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "sample
 _PROBABILITIES = 1 << 22  # that are in memory at a time
 
 
-def _candidate(name: str) -> tuple[bundle.TrainedModel | None, Form]:
+def _candidate(name: str, threshold: float | None) -> tuple[bundle.TrainedModel | None, Form]:
     """Return the model of this name, or None for a file of predictions; and the form of these, seen as it is read."""
     model = bundle.load(Path(name)) if Path(name).is_dir() else None
-    return model, Form(name, labels=model is not None, scores=model is not None)
+    return model, Form(name, threshold, labels=model is not None, scores=model is not None)
 
 
 def _pairs(
@@ -128,7 +128,7 @@ class Metrics:
     c: float | Path | None
     naming: Naming
     ks: tuple[int, ...]  # cut-offs of the metrics at k
-    threshold: float | None  # as for `evaluation.compare.Comparison`
+    threshold: float | None  # as for `evaluation.compare.Form`
     # Of one file of predictions alone:
     training: str | None  # propensities of labels come from this file, by a model with these constants,
     propensity_a: float
@@ -205,21 +205,19 @@ def _counted(
     run: Run,
 ) -> Counts:
     """Count one of several predictions."""
-    (model, form), threshold = _candidate(name), metrics.threshold
+    model, form = _candidate(name, metrics.threshold)
     listed, over, gains = [], [], []
     for true, predicted in _pairs(name, model, truth, reading, run, name):
-        form.see(predicted)
+        cut = form.see(predicted)
         labels = true.labels if c is None else c.weighted(true.labels)
         listed.append((labels, predicted.labels))
         gains.append(ranking_gains(labels, predicted.features, metrics.ks))
-        if threshold is not None or not form.labels:
-            over.append((labels, labels_from_scores(predicted.features, threshold)))
+        if cut is not None:
+            over.append((labels, cut))
         count(len(true))
-    by_threshold = form.scores and (threshold is not None or not form.labels)
-    if by_threshold and threshold is None:
+    if form.is_cut and metrics.threshold is None:
         warn(f"{name}: {_CUT}")
-    has_scores = form.scores or not form.labels
-    return Counts.of(over if by_threshold else listed, gains if has_scores else (), metrics.ks)
+    return Counts.of(over if form.is_cut else listed, gains if form.ranks else (), metrics.ks)
 
 
 def conclusion_on(first: str, other: str, metric: str, difference: Difference) -> str:
@@ -269,23 +267,21 @@ def evaluate(
     elif metrics.frequencies is not None:
         propensities = _propensities(metrics.frequencies)
     frequencies = metrics.rates_of(truth)
-    model, form = _candidate(predictions)
-    comparison = Comparison(form, metrics.threshold, metrics.ks, propensities, metrics.calibration, frequencies)
+    model, form = _candidate(predictions, metrics.threshold)
+    comparison = Comparison(form, metrics.ks, propensities, metrics.calibration, frequencies)
     more: dict[str, Any] = {}
     if metrics.reviewed:
         sidecars = Sidecars(truth)
         pairs = _pairs(predictions, model, truth, reading, run, contents=sidecars.contents)
         (true, listed), all_names = _reviewed_pair(truth, sidecars, pairs, metrics)
         comparison.add(true, listed)
-        by_threshold = not listed.labels.nnz or (metrics.threshold is not None and listed.features.nnz)
-        predicted = labels_from_scores(listed.features, metrics.threshold) if by_threshold else listed.labels
+        predicted = labels_from_scores(listed.features, metrics.threshold) if form.is_cut else listed.labels
         found = intervals(Counts.of([(true.labels, predicted)]), seed=run.seed)
         more["intervals"] = {name: ends for name, ends in found.items() if name.startswith("micro")}
     else:
         for true, listed in _pairs(predictions, model, truth, reading, run):
             comparison.add(true, listed)
             count(len(true))
-    comparison.finish()
     if (ends := comparison.label_sets.other_base()) is not None:
         (first, last), (other, end) = ends
         warn(
@@ -305,7 +301,7 @@ def evaluate(
     if propensities is not None and comparison.propensity_scored is None:
         raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
     if metrics.calibration:
-        if (reliability := comparison.reliability) is None:
+        if (reliability := comparison.reliability) is None or not form.scores:
             raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")
         report["calibration"] = {**reliability.summary(), "bins": reliability.rows()}
     if metrics.per_label:
@@ -326,7 +322,7 @@ def _reviewed_pair(
     names = sidecars.names_of(metrics.naming, data.occurring_labels()[1])
     decided = decisions.read(metrics.reviewed, names, sidecars.ids(len(data)))
     matched = match(decided, data, truth)
-    if not len(matched.sampled):
+    if matched.sampled is None or matched.verified is None:
         raise MpuError(
             f"{', '.join(metrics.reviewed)}: no instance was drawn at random and completely reviewed, and others would "
             "give a biased result; `mpu review --sample N` draws some"
