@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from benchmarks.review_sizes import SIZES, reviewed
 from mpu_cli.core.features import Features
-from mpu_cli.core.frequency import frequency_posterior
+from mpu_cli.core.frequency import review_frequency
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.review_frequency import from_review
 from mpu_cli.core.options import FrequencyOptions
@@ -47,7 +47,7 @@ def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[s
         yield NAMES[0], size, error(automatic)
         yield NAMES[1], size, error(from_review(labels, *verified).rates)
         for worth, name in zip(WORTHS, NAMES[2:], strict=True):
-            with patch.object(frequency_posterior, "_PRIOR_OBSERVATIONS", float(worth)):
+            with patch.object(review_frequency, "_PRIOR_OBSERVATIONS", float(worth)):
                 yield name, size, error(from_review(labels, *verified, automatic).rates)
 
 

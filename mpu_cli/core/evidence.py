@@ -10,7 +10,6 @@ from mpu_cli.core.calibration import Calibration, HeldOut, calibrate
 from mpu_cli.core.frequency import questions
 from mpu_cli.core.frequency.estimators import FrequencyEstimate, estimate, has_evidence
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
-from mpu_cli.core.frequency.review_frequency import Answered
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
 from mpu_cli.core.labels.problem import Answers, Problem
 from mpu_cli.core.limits import refuse_too_large
@@ -87,7 +86,7 @@ class Scored:
             single = estimate_singly(self.probabilities, self.sample.labels, method, of_all, self.sample.verified)
         return single.of_all(self.population.labels.shape[1], self.sample.columns, of_all.c)
 
-    def answered(self) -> Answered | None:
+    def answered(self) -> questions.Answered | None:
         """Return the answers on cells of the sample that are not annotated, with their scores; None without scores."""
         answers = self.population.answers or Answers.none()
         return None if self.probabilities is None else self.sample.answered(self.probabilities, answers)

@@ -12,8 +12,8 @@ from mpu_cli.core.calibration import HeldOut, calibrate
 from mpu_cli.core.features import Columns, Dominating, Features, RbfFeatures, Scaling, unevenness, with_width
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.frequency.questions import ScoredCells, chances
-from mpu_cli.core.frequency.review_frequency import Answered, counts_of, of_review
+from mpu_cli.core.frequency.questions import Answered, ScoredCells, chances
+from mpu_cli.core.frequency.review_frequency import counts_of, of_review
 from mpu_cli.core.labels.problem import Answers, LabelInformation, Problem, joined, kin_of, share_repeated
 from mpu_cli.core.labels.side_information import Prior
 from mpu_cli.core.limits import refuse_large_sample

@@ -23,7 +23,8 @@ from mpu_cli.core.frequency.estimators import (
     has_evidence,
 )
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
-from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_people
+from mpu_cli.core.frequency.questions import from_people
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_groups, of_all_groups
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.limits import refuse_beyond_free

@@ -135,8 +135,6 @@ def intervals(counts: Counts, incomplete: bool = False, seed: int = 0) -> dict[s
     instances were drawn and, where the truth is `incomplete`, which of their labels are annotated; not that c may be
     wrong.
 
-    Examples
-    --------
     >>> labels = csr_array(np.ones((50, 1), bool))
     >>> intervals(Counts.of([(labels, labels)]))["micro_f1"]
     (1.0, 1.0)

@@ -28,8 +28,6 @@ class Reliability:
 
     `cells`, `true`: int, shape (10,): number of scores in each bin, and of those whose label is annotated.
 
-    Examples
-    --------
     >>> reliability = Reliability()
     >>> reliability.add(csr_array(np.array([[1, 0, 1]], bool)), csr_array(np.array([[0.92, 0.2, 0.95]], np.float32)))
     >>> [(row["scores"], row["true"]) for row in reliability.rows() if row["scores"]]

@@ -23,6 +23,7 @@ from mpu_cli.core.features import only_entries
 from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import InputError, MpuError, one_line
+from mpu_cli.evaluation.bootstrap import SET_METRICS
 from mpu_cli.evaluation.compare import metric_names
 from mpu_cli.evaluation.incomplete import corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics
@@ -37,10 +38,9 @@ from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.version import __version__
 
-AVERAGES = tuple(f"{average}_{name}" for average in ("micro", "macro") for name in ("precision", "recall", "f1"))
 LOSSES = ("brier", "log_loss", "ece")  # of scores from 0 to 1
 # As in `mpu evaluate`, and estimates on complete labels, for a test set with incomplete labels.
-METRICS = (*metric_names((1, 3, 5)), *LOSSES, *(f"corrected_{name}" for name in AVERAGES))
+METRICS = (*metric_names((1, 3, 5)), *LOSSES, *(f"corrected_{name}" for name in SET_METRICS))
 
 # The result of a cell: values of `HEADER`, without empty ones. If it failed, `error` says why,
 # and there are no metrics. Macro averages are over the labels that are true or predicted in the test fold.
@@ -128,7 +128,7 @@ def measure(
         metrics |= {name: reliability.summary()[name] for name in LOSSES}
     if c is not None:
         estimates = corrected_metrics(label_sets, c)
-        metrics |= {f"corrected_{name}": float(estimates[name]) for name in AVERAGES}
+        metrics |= {f"corrected_{name}": float(estimates[name]) for name in SET_METRICS}
     return metrics
 
 

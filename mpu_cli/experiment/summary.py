@@ -169,8 +169,6 @@ def short_names(labels: Sequence[str]) -> dict[str, str]:
 
     Options that all methods of the same name share are left out.
 
-    Examples
-    --------
     >>> short_names(["mpu:c=0.7:cost=100", "mpu:levels=1:c=0.7:cost=100", "br:cost=100"])
     {'mpu:c=0.7:cost=100': 'mpu', 'mpu:levels=1:c=0.7:cost=100': 'mpu, levels=1', 'br:cost=100': 'br'}
     """

@@ -16,7 +16,8 @@ from mpu_cli.core.features import entry_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.core.predictions import Predictions
-from mpu_cli.core.validation import deal
+from mpu_cli.core.sample import draw
+from mpu_cli.core.validation import deal, without
 from mpu_cli.people.suggestions import log_odds
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -71,10 +72,8 @@ def given_other_labels(
     corrected = np.empty((n, q), np.float32)
 
     def predict_fold(rows: np.ndarray) -> None:
-        others = np.setdiff1d(np.arange(n), rows, assume_unique=True)
-        most = min(_MOST_INSTANCES, _MOST_CELLS // q)
-        if len(others) > most:
-            others = np.sort(np.random.default_rng(run.seed).choice(others, most, replace=False))
+        others = without(rows, n)
+        others = others[draw(len(others), min(_MOST_INSTANCES, _MOST_CELLS // q), run.seed)]
         given = _fit(probabilities[others], positive[others], frequency.rows(others))
         for block in _blocks(len(rows), q):
             p = probabilities[rows[block]]

@@ -85,8 +85,6 @@ class Review:
 def draw(n: int, size: int, seed: int) -> list[int]:
     """Draw instances at random. A larger sample of the same seed begins with the smaller one.
 
-    Examples
-    --------
     >>> draw(10, 5, seed=0)[:3] == draw(10, 3, seed=0)
     True
     """

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from mpu_cli.evaluation.compare import Comparison, Form, lockstep
-from mpu_cli.evaluation.prediction_files import iter_predictions
+from mpu_cli.evaluation.compare import Comparison, Form, iter_predictions, lockstep
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading

@@ -35,10 +35,17 @@ from mpu_cli.evaluation.bootstrap import (
     ranking_gains,
     ranking_names,
 )
-from mpu_cli.evaluation.compare import THRESHOLD, Comparison, Form, labels_from_scores, lockstep, metric_names
+from mpu_cli.evaluation.compare import (
+    THRESHOLD,
+    Comparison,
+    Form,
+    iter_predictions,
+    labels_from_scores,
+    lockstep,
+    metric_names,
+)
 from mpu_cli.evaluation.incomplete import corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
-from mpu_cli.evaluation.prediction_files import iter_predictions
 from mpu_cli.evaluation.propensities import Propensities
 from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.names.label_names import LabelNames
@@ -73,7 +80,7 @@ def _pairs(
     called: str = "PREDICTIONS",
     contents: Contents | None = None,
 ) -> Iterator[tuple[Dataset, Dataset]]:
-    """Yield instances of data and their predictions (`evaluation.prediction_files`); `called`: in messages.
+    """Yield instances of data and their predictions (`evaluation.compare`); `called`: in messages.
 
     Then say whether the model, if it is one, fits the data. `contents`: as for `iter_chunks`.
     """

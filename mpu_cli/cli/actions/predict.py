@@ -34,7 +34,7 @@ from mpu_cli.errors import (
     counted,
     shown,
 )
-from mpu_cli.evaluation.prediction_files import with_thresholds
+from mpu_cli.evaluation.compare import with_thresholds
 from mpu_cli.names.lines import cell
 from mpu_cli.names.naming import EVERY_LABEL, IDS, Suggestible, read_ids
 from mpu_cli.runtime.files import State, checksum, refuse_overlaps, refuse_repeated, state_of
@@ -142,7 +142,7 @@ class Output:
     """What is written of each instance, by the options of `mpu predict`."""
 
     # "labels": in ascending order. "scores": ``label:probability``, the most probable first, with the thresholds at the
-    # end of the first line (`evaluation.prediction_files`). "both": the labels that reach the threshold and the
+    # end of the first line (`evaluation.compare`). "both": the labels that reach the threshold and the
     # probabilities of all. "jsonl", "tsv": records with ids and names, the most probable label first.
     form: str = "labels"
     # At most this many labels, the most probable ones. None: all; a model of many labels (`core.predictions`)

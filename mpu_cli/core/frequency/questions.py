@@ -1,4 +1,4 @@
-"""The label frequency from answers, yes or no, to questions on randomly drawn cells.
+"""The label frequency from answers, yes or no, to questions on randomly drawn cells, and from all that people know.
 
 An unannotated label is true with Pr(y=1 | s=0) = r = kappa o^(1 - d), at most `_CEILING`, where o are its calibrated
 out-of-fold odds of being annotated; kappa makes r add up to the number of missing labels by c of the label. So answers
@@ -16,9 +16,21 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logit, ndtr
 
-from mpu_cli.core.frequency.frequency_posterior import FOR_LABELS, Grid, Posterior
+from mpu_cli.core.frequency.review_frequency import (
+    FOR_LABELS,
+    OUTSIDE,
+    Grid,
+    Posterior,
+    ReviewedFrequency,
+    counts_of,
+    from_review,
+    from_second_file,
+    of_review,
+    summarised,
+)
 from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
+from mpu_cli.errors import DataError
 
 # The largest r, and how sharply r bends to it. A safeguard, not an estimate: only some 10 of 200 questions are about
 # the surest cells. Decisions on suggestions inform more about these (`people.claims`).
@@ -44,11 +56,9 @@ _TAILS = 0.1
 _LEAST_SHOWN, _COUNTS_FOR = 0.001, 2
 # Standard deviation of the log number of missing labels from the form of r.
 _MISFIT = 0.1
-# Probability outside intervals.
-OUTSIDE = 0.1
 # Simulations for a plan, and its fewest and most questions.
 SIMULATIONS = 3
-_FEWEST_PLANNED, MOST_PLANNED = 10, 2_560
+_FEWEST_PLANNED, _MOST_PLANNED = 10, 2_560
 # Questions are divided among labels in proportion to this power of their annotations.
 _BY_ANNOTATIONS = 0.7
 # Cells are drawn in proportion to r^a (1 - r)^b, with r above the least.
@@ -297,23 +307,6 @@ def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Q
     return Questions(rows[cell], columns[cell], chance[drawn], r[cell])
 
 
-def questions_needed(widths: Sequence[float], now: float, most: int, width: Callable[[int], float]) -> dict[float, int]:
-    """Return how many more questions make the 90 % interval of c overall as narrow as each of some widths.
-
-    `now`: its present width; `width`: gives the width to expect after a number of further questions.
-    `most`: how many can be asked. Widths not reached by that many, or by `MOST_PLANNED`, are left out.
-    """
-    most, sizes = min(most, MOST_PLANNED), [_FEWEST_PLANNED]
-    reached = [width(sizes[0])]
-    while reached[-1] > min(widths) and sizes[-1] < most:
-        sizes.append(min(2 * sizes[-1], most))
-        reached.append(width(sizes[-1]))
-    falling = np.minimum.accumulate(reached)[::-1]
-    numbers = np.exp(np.interp(np.log(widths), np.log(falling), np.log(sizes[::-1])))
-    needed = {w: int(np.ceil(round(float(n), 6))) for w, n in zip(widths, numbers, strict=True) if w >= falling[0]}
-    return {w: 0 if w >= now else n for w, n in needed.items()}
-
-
 def chances(weight: np.ndarray, n: int) -> np.ndarray:
     """Return probabilities proportional to weights, clipped at 1, that add up to n; or all 1."""
     surely = np.zeros(len(weight), bool)
@@ -361,3 +354,102 @@ def _of_odds(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> Post
     below = ndtr((ends[0] - log_odds[:, None]) / ends[1]) @ weight  # c is small if the odds of missing are large
     probability = np.diff(below)[None]
     return Posterior(FOR_LABELS, probability / probability.sum(), np.zeros(1, int))
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Answers to questions, with the scores of the cells that may be asked about."""
+
+    cells: ScoredCells  # of some instances, and m of q labels
+    answers: Answers  # on these cells
+    # `rows`, `columns`: int, shapes (n,) and (m,): the numbers of these instances and labels
+    rows: np.ndarray
+    columns: np.ndarray
+
+    def fit(self, automatic: float | None = None, reviewed: np.ndarray | None = None) -> FittedFrequency:
+        """Call `fit`; `reviewed` is of all q labels."""
+        of_these = None if reviewed is None else reviewed[self.columns]
+        return fit(self.cells, self.answers, automatic, of_these)
+
+    def forecast(
+        self, widths: Sequence[float], c: float, automatic: float | None, reviewed: np.ndarray | None
+    ) -> tuple[dict[float, int], float | None]:
+        """Return how many more questions make the interval of c as narrow as each width, by simulated answers.
+
+        Widths that all open cells, or 2,560 questions, do not reach are left out. The second value is the width to
+        expect after as many more answers as there are; None if there are none.
+
+        `c`: the c to expect, used if there are no answers. `automatic` and `reviewed`, as for `fit`, are not used then.
+        """
+        truth, now = self.cells.at(c), np.inf
+        if len(self.answers):
+            fitted = self.fit(automatic, reviewed)
+            truth, now = fitted.truth, fitted.width
+        else:
+            automatic = reviewed = None
+
+        def width(n: int) -> float:
+            found = []
+            for seed in range(SIMULATIONS):
+                asked = draw(self.cells, n, seed, truth)
+                simulated = np.random.default_rng(seed).random(len(asked)) < asked.probabilities
+                more = self.answers.joined(Answers(asked.rows, asked.columns, simulated))
+                found.append(replace(self, answers=more).fit(automatic, reviewed).width)
+            return float(np.mean(found))
+
+        needed: dict[float, int] = {}
+        if widths:
+            most, sizes = min(int(self.cells.open.sum()), _MOST_PLANNED), [_FEWEST_PLANNED]
+            reached = [width(sizes[0])]
+            while reached[-1] > min(widths) and sizes[-1] < most:
+                sizes.append(min(2 * sizes[-1], most))
+                reached.append(width(sizes[-1]))
+            falling = np.minimum.accumulate(reached)[::-1]
+            numbers = np.exp(np.interp(np.log(widths), np.log(falling), np.log(sizes[::-1])))
+            for w, n in zip(widths, numbers.tolist(), strict=True):
+                if w >= falling[0]:
+                    needed[w] = 0 if w >= now else int(np.ceil(round(n, 6)))
+        return needed, width(len(self.answers)) if len(self.answers) else None
+
+
+def from_answers(
+    answered: Answered, q: int, automatic: float | None = None, reviewed: tuple[csr_array, csr_array] | None = None
+) -> ReviewedFrequency:
+    """Estimate c of q labels from answers to questions, and from reviewed instances if there are any.
+
+    Labels without scores get the posterior of a label without answers.
+    """
+    counts = None if reviewed is None else counts_of(reviewed)
+    fitted = answered.fit(automatic, counts)
+    place = np.full(q, len(fitted.by_label.probability) - 1)
+    place[answered.columns] = fitted.by_label.place
+    by_label = replace(fitted.by_label, place=place)
+    instances, true = (0, np.zeros(q)) if counts is None or reviewed is None else (reviewed[0].shape[0], counts[:, 1])
+    summary = summarised(fitted.overall, by_label, instances, true)
+    return replace(summary, answers=len(answered.answers), yes=int(answered.answers.true.sum()))
+
+
+def from_people(
+    labels: csr_array,
+    verified: VerifiedLabels | None,
+    sampled: np.ndarray | None,
+    second: np.ndarray | None,
+    automatic: float | None = None,
+    answered: Answered | None = None,
+) -> ReviewedFrequency | None:
+    """Estimate c by `from_answers`, `from_review` or `from_second_file`, the first that has data; None if none has.
+
+    `labels`, `verified`, `automatic`: as for `from_review`.
+    `sampled`, `second`: as in `core.labels.problem.Problem`.
+    `answered`: used together with `sampled`.
+    """
+    if answered is not None and len(answered.answers):
+        reviewed = None if verified is None or sampled is None else of_review(labels, verified, sampled)
+        return from_answers(answered, labels.shape[1], automatic, reviewed)
+    for rows, estimate in ((sampled, from_review), (second, from_second_file)):
+        if rows is None or not len(rows):
+            continue
+        if verified is None:
+            raise DataError("instances are marked as complete, but there are no verified labels: give them, too")
+        return estimate(labels, verified, rows, automatic)
+    return None

@@ -1,29 +1,162 @@
-"""The label frequency of every label from human decisions: complete label sets, and answers to questions.
+"""The label frequency of every label from complete label sets.
 
-Complete label sets are those of instances drawn at random and reviewed, or of a second file from the same population
-(docs/method.md, "Frequencies from complete label sets"). `frequency_posterior` computes the posterior of c from these,
-and `questions` that from answers on single cells.
+These are of instances drawn at random and reviewed, or of a second file from the same population. The posterior of c
+is computed on a grid, of one share or of many labels together. Labels inform each other by a beta-binomial model, whose
+mean mu and concentration alpha are integrated over a grid: docs/method.md, "Frequencies from complete label sets".
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import betaincinv
+from scipy.special import betainc, betaincinv, xlog1py, xlogy
 
-from mpu_cli.core.frequency import frequency_posterior as posterior
-from mpu_cli.core.frequency import questions
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
-from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError, counted
 
 # Probability outside reported intervals, and outside those by which annotations and people are compared.
-_OUTSIDE = 0.1
-_SURELY_OUTSIDE = 0.01
+OUTSIDE, _SURELY_OUTSIDE = 0.1, 0.01
+# The prior of mu in observations, and at least for each of annotated and missing.
+_PRIOR_OBSERVATIONS = 2.0
+_PRIOR_AT_LEAST = 0.05
+_ALPHAS = np.geomspace(1, 1000, 16)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells of [0, 1], equal steps on the arcsine scale, on which shares are about equally uncertain."""
+
+    edges: np.ndarray  # float64, shape (J + 1,)
+    c: np.ndarray  # float64, shape (J,): the middle of each cell
+
+    @classmethod
+    def of(cls, cells: int) -> "Grid":
+        """Make a grid of this many cells."""
+        half_steps = np.sin(np.linspace(0, np.pi / 2, 2 * cells + 1)) ** 2
+        return cls(half_steps[::2], half_steps[1::2])
+
+
+# Cells of at most 0.006 for labels, which are many, and of 0.0002 for one share.
+FOR_LABELS = Grid.of(256)
+FOR_ONE = Grid.of(8192)
+_FOR_MU = Grid.of(128)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The posterior of some shares."""
+
+    grid: Grid
+    probability: np.ndarray  # float64, shape (p, J): of each cell, for p different posteriors; rows sum to 1
+    place: np.ndarray  # int, shape (r,): the row of each share
+    none_missing: bool = False  # whether people found no missing label: then intervals end at 1
+
+    def mean(self) -> np.ndarray:
+        """Return the mean of each share: float64, shape (r,), in (0, 1)."""
+        return (self.probability @ self.grid.c)[self.place]
+
+    def interval(self, outside: float) -> np.ndarray:
+        """Return intervals with this probability outside, half on either side: float64, shape (r, 2)."""
+        below = np.hstack([np.zeros((len(self.probability), 1)), np.cumsum(self.probability, axis=1)])
+        ends = [np.interp([outside / 2, 1 - outside / 2], row, self.grid.edges) for row in below]
+        intervals = np.reshape(ends, (-1, 2))[self.place]
+        if self.none_missing:
+            intervals[:, 1] = 1.0
+        return intervals
+
+
+def of_one(log_likelihood: np.ndarray, automatic: float | None = None) -> Posterior:
+    """Return the posterior of one share.
+
+    `log_likelihood`: ndarray, shape (1, J): from one of the functions below, on the grid `FOR_ONE`.
+    `automatic`: mean of the prior; default 1/2.
+    """
+    return Posterior(
+        FOR_ONE, _normalised(_beta_cells(*_prior(automatic), FOR_ONE) * _exp(log_likelihood)), np.zeros(1, int)
+    )
+
+
+def of_labels(
+    counts: np.ndarray, log_likelihood: Callable[[np.ndarray, Grid], np.ndarray], automatic: float | None = None
+) -> Posterior:
+    """Return the posteriors of labels that inform each other.
+
+    `counts`: ndarray, shape (q, 2): two counts of each label. Work is done once for labels with equal counts.
+    `log_likelihood`: `binomial` or `two_shares`.
+    `automatic`: mean of the prior of mu; default 1/2.
+    """
+    patterns, place, count = np.unique(counts, axis=0, return_inverse=True, return_counts=True)
+    likelihood = _exp(log_likelihood(patterns, FOR_LABELS))
+    cells = _label_cells()
+    tiny = np.finfo(float).tiny
+    marginal = np.maximum(likelihood @ cells.T, tiny)
+    prior = np.tile(_beta_cells(*_prior(automatic), _FOR_MU), len(_ALPHAS))
+    weight = _normalised(_exp((count @ np.log(marginal) + np.log(np.maximum(prior, tiny)))[None]))
+    return Posterior(FOR_LABELS, _normalised(likelihood * ((weight / marginal) @ cells)), place.ravel())
+
+
+def binomial(counts: np.ndarray, grid: Grid) -> np.ndarray:
+    """Log likelihood (r x J) of every c if a of n are annotated, up to a constant; `counts` (r x 2) has a and n."""
+    a, n = counts[:, :1], counts[:, 1:]
+    return xlogy(a, grid.c) + xlog1py(n - a, -grid.c)
+
+
+def two_shares(counts: np.ndarray, grid: Grid, n: int, m: int) -> np.ndarray:
+    """Log likelihood (r x J) of every c given s of n, with share c lambda, and y of m, with share lambda.
+
+    lambda maximises the likelihood at each c (Miettinen and Nurminen, "Comparative analysis of two rates", Statistics
+    in Medicine 1985). `counts` (r x 2) has s and y.
+    """
+    s, y, c = counts[:, :1], counts[:, 1:], grid.c
+    # The derivative in lambda is zero where (n + m) c lambda^2 - b lambda + s + y is; the smaller root is a share.
+    b = (s + y) * (1 + c) + c * (n - s) + (m - y)
+    root = np.sqrt(np.maximum(b * b - 4 * (n + m) * c * (s + y), 0))
+    share = np.minimum(2 * (s + y) / (b + root), 1 - np.finfo(float).eps)  # rounding may lift it to 1
+    return xlogy(s, share * c) + xlog1py(n - s, -share * c) + xlogy(y, share) + xlog1py(m - y, -share)
+
+
+def ratio_of_means(numerators: np.ndarray, denominators: np.ndarray, grid: Grid) -> np.ndarray:
+    """Log likelihood of every c as the ratio of the means of two samples: shape (1, J).
+
+    The logarithm of the ratio is about normal.
+    """
+    log_ratio, variance = 0.0, 0.0
+    for sign, values in ((1, numerators), (-1, denominators)):
+        total = values.sum() + 0.5  # the share may be positive although nothing was found
+        log_ratio += sign * np.log(total / len(values))
+        variance += (((values - values.mean()) ** 2).sum() + 0.5) / total**2
+    return -((np.log(grid.c) - log_ratio) ** 2)[None] / (2 * variance)
+
+
+def _prior(automatic: float | None) -> tuple[float, float]:
+    """Parameters of the Beta prior of mu."""
+    annotated = _PRIOR_OBSERVATIONS * (0.5 if automatic is None else automatic)
+    return max(annotated, _PRIOR_AT_LEAST), max(_PRIOR_OBSERVATIONS - annotated, _PRIOR_AT_LEAST)
+
+
+@cache
+def _label_cells() -> np.ndarray:
+    """Probability of each cell for a label, one row for each (alpha, mu)."""
+    alpha, mu = (values.reshape(-1, 1) for values in np.meshgrid(_ALPHAS, _FOR_MU.c, indexing="ij"))
+    return _beta_cells(alpha * mu, alpha * (1 - mu), FOR_LABELS)
+
+
+def _beta_cells(a: np.ndarray | float, b: np.ndarray | float, grid: Grid) -> np.ndarray:
+    """Probability of each cell under Beta(a, b)."""
+    return np.diff(betainc(a, b, grid.edges), axis=-1)
+
+
+def _exp(log_values: np.ndarray) -> np.ndarray:
+    """Exponentiate rows, each divided by its largest value."""
+    return np.exp(log_values - log_values.max(axis=1, keepdims=True))
+
+
+def _normalised(weights: np.ndarray) -> np.ndarray:
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 @dataclass(frozen=True)
@@ -105,12 +238,12 @@ def from_review(
     true, kept = of_review(labels, verified, sampled)
     (n_of_instance, n), (a_of_instance, a) = ([_sums(part, axis) for axis in (1, 0)] for part in (true, kept))
     effect = _design_effect(a_of_instance, n_of_instance)
-    overall = posterior.binomial(np.array([[a.sum(), n.sum()]]) / effect, posterior.FOR_ONE)
-    by_label = posterior.of_labels(np.column_stack([a, n]), posterior.binomial, automatic)
+    overall = binomial(np.array([[a.sum(), n.sum()]]) / effect, FOR_ONE)
+    by_label = of_labels(np.column_stack([a, n]), binomial, automatic)
     of_all, of_each = (
-        replace(found, none_missing=bool((a == n).all())) for found in (posterior.of_one(overall, automatic), by_label)
+        replace(found, none_missing=bool((a == n).all())) for found in (of_one(overall, automatic), by_label)
     )
-    return _summary(of_all, of_each, true.shape[0], n)
+    return summarised(of_all, of_each, true.shape[0], n)
 
 
 def counts_of(reviewed: tuple[csr_array, csr_array]) -> np.ndarray:
@@ -124,68 +257,6 @@ def of_review(labels: csr_array, verified: VerifiedLabels, sampled: np.ndarray) 
     annotated, known = labels[rows].astype(bool), verified.rows(rows)
     true = known.without_implied(known.part(annotated)[1].astype(bool))
     return true, true.multiply(annotated)
-
-
-@dataclass(frozen=True)
-class Answered:
-    """Answers to questions, with the scores of the cells that may be asked about."""
-
-    cells: questions.ScoredCells  # of some instances, and m of q labels
-    answers: Answers  # on these cells
-    # `rows`, `columns`: int, shapes (n,) and (m,): the numbers of these instances and labels
-    rows: np.ndarray
-    columns: np.ndarray
-
-    def fit(self, automatic: float | None = None, reviewed: np.ndarray | None = None) -> questions.FittedFrequency:
-        """Call `questions.fit`; `reviewed` is of all q labels."""
-        of_these = None if reviewed is None else reviewed[self.columns]
-        return questions.fit(self.cells, self.answers, automatic, of_these)
-
-    def forecast(
-        self, widths: Sequence[float], c: float, automatic: float | None, reviewed: np.ndarray | None
-    ) -> tuple[dict[float, int], float | None]:
-        """Return how many more questions make the interval of c as narrow as each width, by simulated answers.
-
-        The second value is the width to expect after as many more answers as there are; None if there are none.
-
-        `c`: the c to expect, used if there are no answers. `automatic` and `reviewed`, as for `fit`, are not used then.
-        """
-        truth, now = self.cells.at(c), np.inf
-        if len(self.answers):
-            fitted = self.fit(automatic, reviewed)
-            truth, now = fitted.truth, fitted.width
-        else:
-            automatic = reviewed = None
-
-        def width(n: int) -> float:
-            found = []
-            for seed in range(questions.SIMULATIONS):
-                asked = questions.draw(self.cells, n, seed, truth)
-                simulated = np.random.default_rng(seed).random(len(asked)) < asked.probabilities
-                more = self.answers.joined(Answers(asked.rows, asked.columns, simulated))
-                found.append(replace(self, answers=more).fit(automatic, reviewed).width)
-            return float(np.mean(found))
-
-        most = int(self.cells.open.sum())
-        needed = questions.questions_needed(widths, now, most, width) if widths else {}
-        return needed, width(len(self.answers)) if len(self.answers) else None
-
-
-def from_answers(
-    answered: Answered, q: int, automatic: float | None = None, reviewed: tuple[csr_array, csr_array] | None = None
-) -> ReviewedFrequency:
-    """Estimate c of q labels from answers to questions, and from reviewed instances if there are any.
-
-    Labels without scores get the posterior of a label without answers.
-    """
-    counts = None if reviewed is None else counts_of(reviewed)
-    fitted = answered.fit(automatic, counts)
-    place = np.full(q, len(fitted.by_label.probability) - 1)
-    place[answered.columns] = fitted.by_label.place
-    by_label = replace(fitted.by_label, place=place)
-    instances, true = (0, np.zeros(q)) if counts is None or reviewed is None else (reviewed[0].shape[0], counts[:, 1])
-    summary = _summary(fitted.overall, by_label, instances, true)
-    return replace(summary, answers=len(answered.answers), yes=int(answered.answers.true.sum()))
 
 
 def from_second_file(
@@ -211,35 +282,9 @@ def from_second_file(
     true = verified.rows(rows).part(labels[rows])[1]
     n, m = len(first), len(rows)
     s, y = (_sums(part, 0) for part in (annotated, true))
-    overall = posterior.ratio_of_means(_sums(annotated, 1), _sums(true, 1), posterior.FOR_ONE)
-    by_label = posterior.of_labels(np.column_stack([s, y]), partial(posterior.two_shares, n=n, m=m), automatic)
-    return _summary(posterior.of_one(overall, automatic), by_label, m, y)
-
-
-def from_people(
-    labels: csr_array,
-    verified: VerifiedLabels | None,
-    sampled: np.ndarray | None,
-    second: np.ndarray | None,
-    automatic: float | None = None,
-    answered: Answered | None = None,
-) -> ReviewedFrequency | None:
-    """Estimate c by `from_answers`, `from_review` or `from_second_file`, the first that has data; None if none has.
-
-    `labels`, `verified`, `automatic`: as for `from_review`.
-    `sampled`, `second`: as in `core.labels.problem.Problem`.
-    `answered`: used together with `sampled`.
-    """
-    if answered is not None and len(answered.answers):
-        reviewed = None if verified is None or sampled is None else of_review(labels, verified, sampled)
-        return from_answers(answered, labels.shape[1], automatic, reviewed)
-    for rows, estimate in ((sampled, from_review), (second, from_second_file)):
-        if rows is None or not len(rows):
-            continue
-        if verified is None:
-            raise DataError("instances are marked as complete, but there are no verified labels: give them, too")
-        return estimate(labels, verified, rows, automatic)
-    return None
+    overall = ratio_of_means(_sums(annotated, 1), _sums(true, 1), FOR_ONE)
+    by_label = of_labels(np.column_stack([s, y]), partial(two_shares, n=n, m=m), automatic)
+    return summarised(of_one(overall, automatic), by_label, m, y)
 
 
 def instances_to_review(width: float, c: float, labels_per_instance: float) -> int:
@@ -256,7 +301,7 @@ def instances_to_review(width: float, c: float, labels_per_instance: float) -> i
 
     def is_enough(m: int) -> bool:
         true = m * labels_per_instance
-        low, high = betaincinv(c * true + 1, (1 - c) * true + 1, [_OUTSIDE / 2, 1 - _OUTSIDE / 2])
+        low, high = betaincinv(c * true + 1, (1 - c) * true + 1, [OUTSIDE / 2, 1 - OUTSIDE / 2])
         return bool(high - low <= width)
 
     numbers = range(1, 1 << 40)
@@ -288,15 +333,14 @@ def _design_effect(kept: np.ndarray, true: np.ndarray) -> float:
     return float(max(of_ratio / (share * (1 - share) / n), 1))
 
 
-def _summary(
-    overall: posterior.Posterior, by_label: posterior.Posterior, instances: int, true: np.ndarray
-) -> ReviewedFrequency:
-    [(low, high)], [(surely_low, surely_high)] = (overall.interval(p).tolist() for p in (_OUTSIDE, _SURELY_OUTSIDE))
+def summarised(overall: Posterior, by_label: Posterior, instances: int, true: np.ndarray) -> ReviewedFrequency:
+    """Return what the posteriors of c, of all labels and of each, say; `true`: of the instances, shape (q,)."""
+    [(low, high)], [(surely_low, surely_high)] = (overall.interval(p).tolist() for p in (OUTSIDE, _SURELY_OUTSIDE))
     return ReviewedFrequency(
         float(overall.mean()[0]),
         (low, high),
         by_label.mean(),
-        by_label.interval(_OUTSIDE),
+        by_label.interval(OUTSIDE),
         instances,
         true.astype(np.int64),
         (surely_low, surely_high),

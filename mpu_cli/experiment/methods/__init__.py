@@ -26,7 +26,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.core.thresholds import pooled_threshold
-from mpu_cli.core.validation import deal
+from mpu_cli.core.validation import deal, without
 from mpu_cli.errors import MpuError, one_line
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
@@ -153,7 +153,7 @@ class Tuned:
         """Learn; MpuError as from `fit_and_predict`."""
         self.c = estimate_out_of_fold(X, S, self.run).c
         held_out = deal(len(training := Dataset(S, X)), 5, self.run.seed, kin_of(X))[0]
-        rest = np.setdiff1d(np.arange(len(training)), held_out, assume_unique=True)
+        rest = without(held_out, len(training))
         predictions = fit_and_predict(self.label, training[rest], training[held_out], self.run)
         annotated = S[held_out]
         frequency = LabelFrequency.of(self.c, annotated.shape)

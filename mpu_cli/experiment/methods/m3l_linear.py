@@ -38,7 +38,7 @@ from mpu_cli.core.sample import draw
 from mpu_cli.core.selection import climb
 from mpu_cli.core.sgd import COSTS
 from mpu_cli.core.thresholds import expected_f1
-from mpu_cli.core.validation import deal, default_folds, leading
+from mpu_cli.core.validation import deal, default_folds, leading, without
 from mpu_cli.errors import OverflowingError
 from mpu_cli.experiment.ascent import ascend_linear
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -227,8 +227,7 @@ class Method:
         complete = LabelFrequency.of(1.0, annotated.shape)
 
         def predict(rows: np.ndarray, cost: float) -> np.ndarray:
-            rest = np.setdiff1d(np.arange(n), rows, assume_unique=True)
-            rest = rest if len(rest) else rows  # no rest: there is only one instance
+            rest = without(rows, n)
             dual = Dual(space, present, rest, correlation_prior(labels[rest], self.rho), cost)
             return expit(space.scores(solve(dual, _ROUGH_TOLERANCE, self.run.seed)[0], rows))
 

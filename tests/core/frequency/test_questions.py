@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit
 
-from mpu_cli.core.frequency.questions import ScoredCells, draw, fit
-from mpu_cli.core.frequency.review_frequency import Answered, from_answers, from_people
+from mpu_cli.core.frequency.questions import Answered, ScoredCells, draw, fit, from_answers, from_people
 from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.labels.verified import VerifiedLabels
 from tests.core.simulated import as_labels

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import betabinom
 
-from mpu_cli.core.frequency import frequency_posterior as posterior
+from mpu_cli.core.frequency import review_frequency as posterior
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.review_frequency import from_review, from_second_file, instances_to_review
 from mpu_cli.core.labels.verified import VerifiedLabels
