@@ -319,22 +319,25 @@ def indicator(y: Any, name: str = "y") -> csr_array:
     return _matrix(y, name, None, (0, 1)).astype(bool)
 
 
-def truth(y: Any, name: str, ignored: Any = None, pos_label: Any = None) -> tuple[csr_array, csr_array | None]:
-    """Check true labels to compare predictions with, and return them (bool), and the cells that do not count (int8).
+def compared(
+    y: Any, name: str, predicted: csr_array, called: str, ignored: Any = None, pos_label: Any = None
+) -> tuple[csr_array, csr_array, csr_array | None]:
+    """Check true labels (bool), and return them and predictions, without the cells that do not count.
 
-    These are those of `ignored`, and those that are NaN, None, pd.NA or masked. `pos_label`: the value of a true label.
+    These are those of `ignored`, and those that are NaN, None, pd.NA or masked; the third result has them (int8).
+    `name`, `called`: the arguments, in messages. `pos_label`: the value of a true label.
     """
     known, unknown = _without_unknown(y, pos_label)
-    matrix = indicator(known, name)
+    truth = indicator(known, name)
     if ignored is not None:
-        cells = _cells(ignored, matrix.shape, columns_of(y), "ignored", (0, 1))
+        cells = _cells(ignored, truth.shape, columns_of(y), "ignored", (0, 1))
         unknown = cells if unknown is None else csr_array(cells + unknown)
-    return without(matrix, unknown), unknown
-
-
-def without(matrix: csr_array, cells: csr_array | None) -> csr_array:
-    """Return a matrix without the entries that `cells` has too."""
-    return matrix if cells is None else only_entries(matrix, ~entries_in(matrix, cells))
+    if truth.shape != predicted.shape:
+        raise DataError(f"{name} has shape {truth.shape}, and {called} {predicted.shape}")
+    if unknown is None:
+        return truth, predicted, None
+    truth, predicted = (only_entries(matrix, ~entries_in(matrix, unknown)) for matrix in (truth, predicted))
+    return truth, predicted, unknown
 
 
 def are_label_sets(y: Any) -> bool:

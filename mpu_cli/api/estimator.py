@@ -117,13 +117,10 @@ class LabelSetsMixin(ClassifierMixin):
         if arrays.are_label_sets(y):
             y, names = arrays.from_label_sets(y, self.classes_.tolist(), more=True)  # more are never predicted
             predicted.resize(predicted.shape[0], len(names))
-            truth, unknown = arrays.truth(y, "y")
+            pos_label = None
         else:
-            y = arrays.in_order_of(self.classes_.tolist(), y, "y", "the classes")
-            truth, unknown = arrays.truth(y, "y", pos_label=self.pos_label)
-        if truth.shape != predicted.shape:
-            raise DataError(f"y has shape {truth.shape}, and the predictions have {predicted.shape}")
-        predicted = arrays.without(predicted, unknown)
+            y, pos_label = arrays.in_order_of(self.classes_.tolist(), y, "y", "the classes"), self.pos_label
+        truth, predicted, _ = arrays.compared(y, "y", predicted, "the predictions have", pos_label=pos_label)
         hits = truth.multiply(predicted).nnz
         return float(corrected(hits, predicted.nnz, truth.nnz, checked(FREQUENCY, "c", c)).f1)
 

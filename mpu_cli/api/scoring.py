@@ -76,11 +76,8 @@ def corrected_metrics(
     >>> metrics["micro_precision"], metrics["micro_recall"], metrics["micro_f1"]
     (1.0, 1.0, 1.0)
     """
-    truth, unknown = arrays.truth(y_true, "y_true", ignored)
     predicted = indicator(in_order_of(columns_of(y_true), y_pred, "y_pred"), "y_pred")
-    if truth.shape != predicted.shape:
-        raise DataError(f"y_true has shape {truth.shape}, and y_pred has {predicted.shape}")
-    predicted = arrays.without(predicted, unknown)
+    truth, predicted, _ = arrays.compared(y_true, "y_true", predicted, "y_pred has", ignored)
     weighted = _weighted(truth, c)
     sizes = [np.bincount(predicted.indices, minlength=truth.shape[1]), weighted.sum(axis=0)]
     occurring = np.flatnonzero((sizes[0] > 0) | (sizes[1] > 0))
@@ -181,16 +178,13 @@ def ranking_metrics(
     >>> metrics["precision_at_1"], metrics["recall_at_2"], round(metrics["coverage_at_2"], 3)
     (0.5, 0.75, 0.667)
     """
-    truth, unknown = arrays.truth(y_true, "y_true", ignored)
     listed = arrays.checked(in_order_of(columns_of(y_true), scores, "scores"), "scores", dtype=np.float32)
     if issparse(listed):
         listed = as_csr(listed)
     else:
         n, q = listed.shape
         listed = csr_array((listed.ravel(), np.tile(np.arange(q), n), np.arange(n + 1) * q), shape=(n, q))
-    if truth.shape != listed.shape:
-        raise DataError(f"y_true has shape {truth.shape}, and scores have {listed.shape}")
-    listed = arrays.without(listed, unknown)
+    truth, listed, unknown = arrays.compared(y_true, "y_true", listed, "scores have", ignored)
     given = (k,) if isinstance(k, int | Integral) else tuple(k)
     cutoffs = tuple(int(cutoff) for cutoff in given)
     if not all(cutoff >= 1 for cutoff in cutoffs) or cutoffs != given:

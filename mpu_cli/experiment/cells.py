@@ -24,10 +24,9 @@ from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import InputError, MpuError, one_line
 from mpu_cli.evaluation.bootstrap import SET_METRICS
-from mpu_cli.evaluation.compare import metric_names
+from mpu_cli.evaluation.compare import Comparison, Form, metric_names
 from mpu_cli.evaluation.incomplete import corrected_metrics
-from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics
-from mpu_cli.evaluation.propensities import FEWEST_INSTANCES, Propensities, PropensityScoredMetrics
+from mpu_cli.evaluation.propensities import FEWEST_INSTANCES, Propensities
 from mpu_cli.evaluation.reliability import Reliability
 from mpu_cli.experiment.methods import fit_and_predict
 from mpu_cli.names import lines
@@ -113,21 +112,17 @@ def measure(
     `truth`, `scores` and `predicted` are of the test instances (n x q). `training` has the labels of the training
     instances before any were removed, for the propensities of Jain et al.; of too few there are no such metrics.
     """
-    label_sets, ranking = LabelSetMetrics(), RankingMetrics()
     n, q = scores.shape
     of_all = csr_array((scores.ravel(), np.tile(np.arange(q), n), np.arange(n + 1) * q), shape=(n, q))
-    label_sets.add(truth, csr_array(predicted))
-    ranking.add(truth, of_all)
-    metrics = label_sets.results() | ranking.results()
-    if training.shape[0] >= FEWEST_INSTANCES:
-        scored = PropensityScoredMetrics()
-        scored.add(Propensities.of_annotations([training]).weighted(truth), of_all)
-        metrics |= scored.results()
+    propensities = Propensities.of_annotations([training]) if training.shape[0] >= FEWEST_INSTANCES else None
+    comparison = Comparison(Form("test", labels=True, scores=True), propensities=propensities)
+    comparison.add(Dataset(truth, of_all), Dataset(csr_array(predicted), of_all))
+    metrics = comparison.results()
     with suppress(MpuError):  # scores of a method that are no probabilities
         (reliability := Reliability()).add(truth, of_all)
         metrics |= {name: reliability.summary()[name] for name in LOSSES}
     if c is not None:
-        estimates = corrected_metrics(label_sets, c)
+        estimates = corrected_metrics(comparison.label_sets, c)
         metrics |= {f"corrected_{name}": float(estimates[name]) for name in SET_METRICS}
     return metrics
 

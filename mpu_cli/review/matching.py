@@ -98,11 +98,10 @@ def match(
     column = np.searchsorted(ids, decisions.label)
     is_annotated = np.zeros(len(decisions), bool)
     is_annotated[has_column] = values_at(labels, decisions.instance[has_column], column[has_column])
-    cells = {
-        name: (decisions.instance[kind], column[kind])
-        for name, kind in (("true", decisions.verdict), ("false", has_column & ~decisions.verdict))
-    }
-    verified = VerifiedLabels.of((n, len(ids)), **cells, complete=decisions.instance[whole])
+    yes, no = (
+        (decisions.instance[kind], column[kind]) for kind in (decisions.verdict, has_column & ~decisions.verdict)
+    )
+    verified = VerifiedLabels.of((n, len(ids)), true=yes, false=no, complete=decisions.instance[whole])
     complete = decisions.instance[whole & decisions.is_sample]
     counts = ReviewCounts(
         decisions=len(decisions),
