@@ -8,7 +8,6 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import settings
-from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from mpu_cli.cli import mpu
-from mpu_cli.runtime.run import Run
-from tests import golden, kernels
+from tests import forked, golden, kernels
 from tests.served import Files, serving
 
 ROOT = Path(__file__).parent.parent
@@ -99,28 +96,8 @@ def compiled(tmp_path_factory):
     """
     if not kernels.NUMBA:
         return
-    from mpu_cli.core.features import Features
-    from mpu_cli.core.frequency.label_frequency import LabelFrequency
-    from mpu_cli.core.sgd import Fold, LearningTask, Settings
-    from mpu_cli.core.validation import train_folds
-    from mpu_cli.experiment.methods import make
-    from mpu_cli.svmlight.reader import parse_block
-
-    X, S = csr_array(np.ones((1, 2), np.float32)), csr_array(np.ones((1, 1), bool))
-    features = Features.of(X)
-
-    def learned() -> None:
-        task = LearningTask(features, S, LabelFrequency(np.ones(1)), Settings(epochs=1))
-        model, _ = train_folds([Fold(task, (np.arange(1),))])
-        model.probabilities(features)
-
-    work: list[Callable[[], object]] = [
-        partial(parse_block, b"0 1:1\n", 1, ""),
-        *(partial(make(f"{name}:cost=1.0", Run()).fit, X, S) for name in ("m3l-linear", "m3l-rbf")),
-        learned,
-    ]
     is_second = os.environ.get("PYTEST_XDIST_WORKER") == "gw1"
-    for number, compile_kernel in list(enumerate(work))[:: -1 if is_second else 1]:
+    for number, compile_kernel in list(enumerate(kernels.compilations()))[:: -1 if is_second else 1]:
         with locked(shared_folder(tmp_path_factory) / f"kernel-{number}"):
             compile_kernel()
 
@@ -162,6 +139,13 @@ class Command:
 @pytest.fixture(scope="session")
 def run() -> Command:
     return Command()
+
+
+@pytest.fixture(scope="session")
+def mpu_program() -> Iterator[str]:
+    """The text of a program `mpu` for shells."""
+    with forked.shell_program() as text:
+        yield text
 
 
 @pytest.fixture(scope="session")

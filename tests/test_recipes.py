@@ -41,12 +41,13 @@ def recipe(*words: str) -> str:
 
 
 @pytest.fixture
-def shell(tmp_path):
+def shell(tmp_path, mpu_program):
     """Run a program in a directory with news; `mpu` is this one, and a `make` around these tests hands no flags on."""
     (tmp_path / "bin").mkdir()
-    for name, options in (("mpu", "-m mpu_cli"), ("python", "")):
+    python = f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" "$@"\n'
+    for name, content in (("mpu", mpu_program), ("python", python)):
         program = tmp_path / "bin" / name
-        program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" {options} "$@"\n')
+        program.write_text(content)
         program.chmod(0o755)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     environment["PATH"] = f"{tmp_path / 'bin'}:{environment['PATH']}"
@@ -288,13 +289,9 @@ def debian(shell, tmp_path):
     """Run a program where apt-cache lists made-up packages, beside this project's `data`."""
     (tmp_path / "data").symlink_to(ROOT / "data")
     (tmp_path / "Packages").write_text(packages())
-    programs = {
-        "apt-cache": f'cat "{tmp_path}/Packages"',
-        "python": f'PYTHONPATH="{ROOT}" exec "{sys.executable}" "$@"',
-    }
-    for name, command in programs.items():
-        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{command}\n")
-        (tmp_path / "bin" / name).chmod(0o755)
+    program = tmp_path / "bin" / "apt-cache"
+    program.write_text(f'#!/bin/sh\ncat "{tmp_path}/Packages"\n')
+    program.chmod(0o755)
     return shell
 
 

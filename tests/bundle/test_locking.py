@@ -2,7 +2,6 @@
 
 import errno
 import fcntl
-import multiprocessing
 import os
 import shutil
 import signal
@@ -14,11 +13,8 @@ import pytest
 from mpu_cli import bundle
 from mpu_cli.errors import BusyError, ModelError
 from tests.bundle.models import assert_same, contents, make_model
+from tests.forked import PROCESSES
 from tests.golden import refused
-
-# What such a process imports takes longer than what it does: a server has it, and forks.
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.bundle.test_locking"])
 
 
 def hold(path, pipe):

@@ -1,38 +1,59 @@
 """A Dask scheduler and workers in processes of their own, which tests can kill."""
 
-import atexit
 import json
 import os
-import signal
-import subprocess
-import sys
-import threading
+import resource
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import partial
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+import dask.config
 from distributed import Client
+from distributed.cli.dask_scheduler import main as _dask_scheduler
+from distributed.cli.dask_worker import main as _dask_worker
+from threadpoolctl import threadpool_limits
 
-_ENVIRONMENT = {
-    "OMP_NUM_THREADS": "1",
+from mpu_cli.cluster import dask_executor
+from tests import forked
+
+_SETTINGS = {
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "20",
     # A cluster that waits for the next test is to leave the processor to others; a profile takes samples all the time.
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
     "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "5s",
 }
-WORKER = "from distributed.cli.dask_worker import main; main()"
-# A worker of another version of mpu.
-OTHER_VERSION = f"from mpu_cli import version; version.__version__ = '0.0.1'; {WORKER}"
 NOTHING: Mapping[str, str] = {}
 
 
-def worker_with_room(room: int) -> str:
+def _scheduler() -> None:
+    dask.config.refresh()  # by the environment
+    _dask_scheduler()
+
+
+def worker() -> None:
+    dask.config.refresh()
+    with threadpool_limits(1):
+        _dask_worker()
+
+
+def worker_of_another_version() -> None:
+    dask_executor.__version__ = "0.0.1"
+    worker()
+
+
+def worker_with_room(room: int) -> Callable[[], None]:
     """A worker that may write no larger files: as on a full disk, the system says so in the middle of one."""
-    return f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room})); {WORKER}"
+    return partial(_limited_worker, room)
+
+
+def _limited_worker(room: int) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+    worker()
 
 
 class Processes:
@@ -47,11 +68,11 @@ class Processes:
     def _begin(self) -> None:
         self.file.unlink(missing_ok=True)
         options = ("--scheduler-file", str(self.file), "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        self.scheduler = _Copy("scheduler", options, self._folder)
+        self.scheduler = self._start(_scheduler, options)
         wait(lambda: self.file.exists() and self.file.read_text().rstrip().endswith("}"))  # all of it is there
         self.address: str = json.loads(self.file.read_text())["address"]
-        self.workers: list[_Copy | subprocess.Popen] = []
-        self._others: list[_Copy | subprocess.Popen] = []  # workers that were not asked for at first
+        self.workers: list[BaseProcess] = []
+        self._others: list[BaseProcess] = []  # workers that were not asked for at first
         self.client = Client(self.address, set_as_default=False)
         for _ in range(self._n_workers):
             self.add(memory=self._memory)
@@ -59,8 +80,8 @@ class Processes:
 
     def mend(self) -> None:
         """Make the cluster what it was at first, with workers that live and no work, whatever was done to it."""
-        if self.scheduler.poll() is None and self.client.status == "running":
-            for worker in [worker for worker in self.workers if worker in self._others or worker.poll() is not None]:
+        if self.scheduler.is_alive() and self.client.status == "running":
+            for worker in [worker for worker in self.workers if worker in self._others or not worker.is_alive()]:
                 self.kill_worker(self.workers.index(worker))
             while len(self.workers) > self._n_workers:
                 self.kill_worker()
@@ -74,7 +95,7 @@ class Processes:
 
     def add(
         self,
-        code: str = WORKER,
+        kind: Callable[[], None] = worker,
         *,
         memory: str = "auto",
         settings: Mapping[str, str] = NOTHING,
@@ -82,24 +103,21 @@ class Processes:
         """Start another worker, with a limit of memory and settings of Dask."""
         options = ("--nthreads", "1", "--memory-limit", memory, "--no-nanny", "--no-dashboard")
         options = (self.address, *options, "--local-directory", str(self._folder))
-        if (code, settings) == (WORKER, NOTHING):
-            self.workers.append(_Copy("worker", options, self._folder))
-        else:
-            given = {f"DASK_DISTRIBUTED__WORKER__{name}": value for name, value in settings.items()}
-            self.workers.append(self._start(code, options, given))
-        if (code, memory, settings) != (WORKER, self._memory, NOTHING):
+        given = {f"DASK_DISTRIBUTED__WORKER__{name}": value for name, value in settings.items()}
+        self.workers.append(self._start(kind, options, given))
+        if (kind, memory, settings) != (worker, self._memory, NOTHING):
             self._others.append(self.workers[-1])
 
-    def replace(self, code: str = WORKER, **how: Any) -> None:
+    def replace(self, kind: Callable[[], None] = worker, **how: Any) -> None:
         """Start a worker in place of the first one."""
         self.kill_worker()
-        self.add(code, **how)
+        self.add(kind, **how)
         wait(lambda: len(self.client.nthreads()) == len(self.workers))
 
-    def exchange(self, code: str = WORKER) -> None:
+    def exchange(self, kind: Callable[[], None] = worker) -> None:
         """Start a worker in place of all others, which are killed when it is there."""
         others = len(self.workers)
-        self.add(code)
+        self.add(kind)
         self.client.wait_for_workers(others + 1, timeout=60)
         for _ in range(others):
             self.kill_worker()
@@ -108,12 +126,12 @@ class Processes:
         """Kill a worker."""
         worker = self.workers.pop(which)
         worker.kill()
-        worker.wait()
+        worker.join()
 
     def kill_scheduler(self) -> None:
         """Kill the scheduler."""
         self.scheduler.kill()
-        self.scheduler.wait()
+        self.scheduler.join()
 
     def tasks(self) -> int:
         """Return how many units the scheduler knows of."""
@@ -124,61 +142,16 @@ class Processes:
         for process in (*self.workers, self.scheduler):
             process.kill()
         for process in (*self.workers, self.scheduler):
-            process.wait()
+            process.join()
         self.client.close(timeout=1)
 
-    def _start(self, code: str, options: tuple[str, ...], settings: Mapping[str, str]) -> subprocess.Popen:
-        with (self._folder / "log.txt").open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, "-c", code, *options],
-                stdout=log,
-                stderr=log,
-                env={**os.environ, **_ENVIRONMENT, **settings},
-                cwd=self._folder,
-            )
-
-
-class _Copy:
-    """A process that the nursery has started, with what is used here of `subprocess.Popen`."""
-
-    def __init__(self, kind: str, arguments: tuple[str, ...], folder: Path) -> None:
-        self.pid: int = _ask("start", kind, arguments, str(folder))
-        self.returncode: int | None = None
-
-    def poll(self) -> int | None:
-        if self.returncode is None:
-            self.returncode = _ask("poll", self.pid)
-        return self.returncode
-
-    def wait(self) -> int:
-        if self.returncode is None:
-            self.returncode = _ask("wait", self.pid)
-        return self.returncode
-
-    def kill(self) -> None:
-        if self.poll() is None:
-            os.kill(self.pid, signal.SIGKILL)
-
-
-_asking = threading.Lock()
-
-
-def _ask(*request: Any) -> Any:
-    """Get the answer of the nursery to a request."""
-    with _asking:
-        nursery = _nursery()
-        nursery.stdin.write(json.dumps(request) + "\n")
-        nursery.stdin.flush()
-        return json.loads(nursery.stdout.readline())
-
-
-@cache
-def _nursery() -> subprocess.Popen:
-    command = [sys.executable, "-P", str(Path(__file__).with_name("nursery.py"))]
-    how = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": {**os.environ, **_ENVIRONMENT}}
-    nursery = subprocess.Popen(command, **how)
-    atexit.register(nursery.communicate)  # which closes its input, and so ends it
-    return nursery
+    def _start(
+        self, program: Callable[[], None], options: tuple[str, ...], settings: Mapping[str, str] = NOTHING
+    ) -> BaseProcess:
+        environment = {**os.environ, **_SETTINGS, **settings}
+        with (self._folder / "log.txt").open("ab") as log, Path(os.devnull).open() as nothing:
+            streams = nothing.fileno(), log.fileno(), log.fileno()
+            return forked.start(program, options, streams, str(self._folder), environment, daemon=True)
 
 
 def wait(until: Callable[[], object], seconds: float = 60) -> None:

@@ -21,7 +21,7 @@ from mpu_cli.errors import ClusterError, DataError, InputError
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.svmlight.streams import Files
 from tests.cluster.conftest import LARGE, OPTIONS, at, write_parts
-from tests.cluster.processes import OTHER_VERSION, wait
+from tests.cluster.processes import wait, worker_of_another_version
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.endurance.commands import model_files
 from tests.slow import slow
@@ -132,7 +132,7 @@ def test_a_scheduler_that_is_gone_is_told(sources, on, processes, tmp_path):
 
 @pytest.mark.parametrize("when", ["before", *slow("meanwhile")])
 def test_a_worker_of_another_version_is_refused_by_name(sources, on, processes, tmp_path, when):
-    join = partial(processes.exchange, OTHER_VERSION)
+    join = partial(processes.exchange, worker_of_another_version)
     if when == "before":
         join()
     with pytest.raises(ClusterError, match=r"worker tcp://127.0.0.1:\d+ has mpu 0\.0\.1"):

@@ -1,23 +1,14 @@
-"""`mpu` commands in processes of their own, two trainings to run them on, and what each of the two has to give.
-
-A process is forked from one that has the modules loaded, so that thousands of runs take minutes.
-"""
+"""`mpu` commands in processes of their own, two trainings to run them on, and what each of the two has to give."""
 
 import argparse
-import multiprocessing
 import os
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from mpu_cli.cli import mpu
-from mpu_cli.cli.actions import predict, train  # noqa: F401, loaded once for all processes
-
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["tests.endurance.commands"])
+from tests import forked
 
 DIGITS = Path(__file__).parents[2] / "data"
 TRAINING = ("--c", "0.6", "--cost", "30", "--epochs", "5", "-j", "1", "--kernel", "numpy", "--quiet")
@@ -26,17 +17,8 @@ FORMATS = ("labels", "scores")
 
 def start(log: Path, *args: str | Path) -> BaseProcess:
     """Start ``mpu`` with arguments; what it says goes to the end of a file."""
-    process = PROCESSES.Process(target=_run, args=(log, [str(arg) for arg in args]))
-    process.start()
-    return process
-
-
-def _run(log: Path, args: list[str]) -> None:
-    sys.stdout.flush()
-    with log.open("ab") as file:
-        os.dup2(file.fileno(), 1)
-        os.dup2(file.fileno(), 2)
-    mpu(args, prog_name="mpu")
+    with log.open("ab") as file, Path(os.devnull).open() as nothing:
+        return forked.start(forked.mpu, list(map(str, args)), [nothing.fileno(), file.fileno(), file.fileno()])
 
 
 class Trainings:

@@ -15,12 +15,13 @@ NEWS = "1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 30
 
 
 @pytest.fixture
-def place(tmp_path) -> Path:
+def place(tmp_path, mpu_program) -> Path:
     """A directory with data, and `bin` with the programs."""
     (tmp_path / "bin").mkdir()
-    for name, words in (("mpu", "-m mpu_cli"), ("python3", "")):
+    python = f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" "$@"\n'
+    for name, content in (("mpu", mpu_program), ("python3", python)):
         program = tmp_path / "bin" / name
-        program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" {words} "$@"\n')
+        program.write_text(content)
         program.chmod(0o755)
     (tmp_path / "news.svm").write_text(NEWS)
     (tmp_path / "test.svm").write_text(NEWS)

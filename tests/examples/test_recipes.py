@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 
 import pytest
 
@@ -48,7 +47,7 @@ def test_the_makefile_is_that_of_the_guide():
 
 
 @pytest.fixture
-def news(tmp_path):
+def news(tmp_path, mpu_program):
     """A tree with a blank in its name, with data of two nights: a good one, and a bad one."""
     folder = tmp_path / "the news"
     (folder / ".venv" / "bin").mkdir(parents=True)
@@ -56,7 +55,7 @@ def news(tmp_path):
         lines = (f"{line} {i}:0.1\n" for i, line in enumerate(text.splitlines(), 3))  # no two are the same
         (folder / f"{name}.svm.gz").write_bytes(gzip.compress("".join(lines).encode()))
     program = folder / ".venv" / "bin" / "mpu"
-    program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m mpu_cli "$@" {QUICK}\n')
+    program.write_text(mpu_program.replace('"$@"', f'"$@" {QUICK}'))
     program.chmod(0o755)
     return folder
 
