@@ -19,14 +19,15 @@ from scipy.special import expit
 
 from benchmarks.losing import Collection, annotated, on_sets
 from mpu_cli.core.evidence import Evidence
+from mpu_cli.core.frequency.estimators import Z_90
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import HowDecided, VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.stacking import train
-from mpu_cli.people import claims
+from mpu_cli.people import missing
 from mpu_cli.people.missing import find
-from mpu_cli.people.suggestions import Choice, Z, posterior_at
+from mpu_cli.people.suggestions import Choice, posterior_at
 from mpu_cli.runtime.run import Run
 
 SCHEMES = ("uniform", "label", "rare", "single", "hard")
@@ -59,12 +60,12 @@ class Listed:
         )
         in_order = csr_array((np.full(decided, HowDecided.IN_ORDER), (rows, columns)), shape=self.problem.labels.shape)
         problem, choice = replace(self.problem, verified=verified, origins=in_order), Choice(top=_TOP)
-        with patch.object(claims, "_DEVIATION", np.inf):  # what all priors are multiplied with
-            flat = claims.Claims.of(self.probabilities, problem, self.evidence, choice, in_order.astype(bool))
+        with patch.object(missing, "_DEVIATION", np.inf):  # what all priors are multiplied with
+            flat = missing.Claims.of(self.probabilities, problem, self.evidence, choice, in_order.astype(bool))
         listed = slice(decided, decided + _TOP)
         posterior = posterior_at(self.probabilities, self.evidence.frequency, self.rows[listed], self.columns[listed])
         share, size, found = self.true[listed].mean(), len(posterior), []
-        levels = np.repeat(np.tile(claims._LEVELS, 2), 3)
+        levels = np.repeat(np.tile(missing._LEVELS, 2), 3)
         for mean, deviation in PRIORS:
             weights = flat.weights * np.exp(-(((levels - mean) / deviation) ** 2) / 2)
             right = replace(flat, weights=weights / weights.sum()).expected_right(posterior)
@@ -88,7 +89,7 @@ def listed(of: Collection, scheme: str, instances: int, run: Run) -> Listed:
 
 def judged() -> np.ndarray:
     """Return whether claims of lists that people judged are short, and their widths: shape (2, lists, priors)."""
-    low, high = expit([np.add(mean, np.multiply(deviation, [-Z, Z])) for mean, deviation in PRIORS]).T
+    low, high = expit([np.add(mean, np.multiply(deviation, [-Z_90, Z_90])) for mean, deviation in PRIORS]).T
     short = [(share < low - _TOLERANCE) | (share > high + _TOLERANCE) for share in JUDGED]
     return np.array([short, [high - low] * len(JUDGED)])
 
@@ -103,7 +104,7 @@ def main(sets: dict[str, Collection], run: Run, instances: int) -> None:
     for name, of in sets.items():
         lists = [listed(of, scheme, instances, run) for scheme in SCHEMES]
         found[name] = np.stack([one.claims(decided) for decided in (0, _DECIDED) for one in lists], axis=1)
-    used = PRIORS.index((claims._MEAN, claims._DEVIATION))
+    used = PRIORS.index((missing._MEAN, missing._DEVIATION))
     for name, (short, width) in found.items():
         others = np.hstack([of for other, of in found.items() if other != name])
         best = np.lexsort(others.sum(axis=1)[::-1])[0]

@@ -55,7 +55,7 @@ def measure(true: csr_array, X: csr_array, way: str, kept: float, seed: int, job
     sample = Sample(Instances(Features.of(X), labels), _INSTANCES, None, Run(seed=seed, jobs=jobs))
     probabilities = sample.naive_probabilities()
     of_all = estimators.estimate(probabilities, labels, "bbe")
-    single = estimate_singly(probabilities, labels, "bbe", of_all)
+    single = estimate_singly(estimators.CountedCells.of(probabilities, labels, None), "bbe", of_all)
     counts = np.asarray(labels.sum(axis=0)).ravel()
     truth = counts / dense.sum(axis=0)
     covered = (single.intervals[:, 0] <= truth) & (truth <= single.intervals[:, 1])

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import Calibration, HeldOut, calibrate
 from mpu_cli.core.frequency import questions
-from mpu_cli.core.frequency.estimators import FrequencyEstimate, estimate, has_evidence
+from mpu_cli.core.frequency.estimators import CountedCells, FrequencyEstimate, estimate, has_evidence
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
 from mpu_cli.core.labels.problem import Answers, Problem
@@ -83,7 +83,8 @@ class Scored:
         """Estimate c of each label of the problem from annotations alone, given an estimate of all."""
         assert self.probabilities is not None  # by which c of all was estimated
         with self._run.step("estimating c of each label"):
-            single = estimate_singly(self.probabilities, self.sample.labels, method, of_all, self.sample.verified)
+            cells = CountedCells.of(self.probabilities, self.sample.labels, self.sample.verified)
+            single = estimate_singly(cells, method, of_all)
         return single.of_all(self.population.labels.shape[1], self.sample.columns, of_all.c)
 
     def answered(self) -> questions.Answered | None:

@@ -25,14 +25,13 @@ from mpu_cli.core.calibration import (
     calibrate,
     lower_edges,
 )
+from mpu_cli.core.frequency.estimators import Z_90
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, PU_F1
 from mpu_cli.core.predictions import Predictions, by_label, count_positives, f1_score, over, values_at
 
 # A label with fewer annotations keeps the pooled threshold.
 FEWEST_ANNOTATIONS = 20
 _PASSES = 3
-# Standard deviations on either side of the mean that 90 % of a normal distribution are within.
-_NORMAL_90 = 1.645
 
 
 def pooled_threshold(held_out: HeldOut) -> tuple[float, float]:
@@ -197,7 +196,7 @@ class ExpectedF1:
 
         The larger c, the fewer labels are true, and the less F1 is expected. Both errors are independent.
         """
-        half = _NORMAL_90 * self.deviation
+        half = Z_90 * self.deviation
         low, high = (float(np.hypot(self._at(ratio) - self.f1, half)) for ratio in reversed(range_of_c))
         return max(self.f1 - low, 0.0), min(self.f1 + high, 1.0)
 

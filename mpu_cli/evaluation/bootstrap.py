@@ -16,12 +16,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import entry_rows, only_entries
+from mpu_cli.core.frequency.estimators import Z_90, Z_95
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.evaluation.metrics import divide, entries_in, gains_at, precision_recall_f1, ranked_hits
 from mpu_cli.svmlight.dataset import GrowingCsr
 
 _REPLICATES = 1000
-_ERRORS, _ERRORS_OF_90 = 1.96, 1.645  # standard errors, of 95 % and 90 % intervals
 _DRAWN = 1 << 22  # numbers in memory at a time
 _QUALITY = ("precision", "recall", "f1")
 SET_METRICS = tuple(f"{average}_{name}" for average in ("micro", "macro") for name in _QUALITY)
@@ -122,7 +122,7 @@ def compare(
     metrics = [{name: float(value[0]) for name, value in one.metrics(ones, incomplete).items()} for one in every]
     differences = []
     for own, deviations in zip(metrics[1:], _deviations(every, incomplete, seed)[1:], strict=True):
-        margins = {name: _ERRORS * deviation for name, deviation in deviations.items()}
+        margins = {name: Z_95 * deviation for name, deviation in deviations.items()}
         by = {name: own[name] - metrics[0][name] for name in own if name in margins}
         differences.append({name: Difference(d, d - margins[name], d + margins[name]) for name, d in by.items()})
     return metrics, differences
@@ -141,7 +141,7 @@ def intervals(counts: Counts, incomplete: bool = False, seed: int = 0) -> dict[s
     """
     estimates = counts.metrics(np.ones((1, counts.truth.shape[0])), incomplete)
     [deviations] = _deviations([counts], incomplete, seed)
-    margins = {name: _ERRORS_OF_90 * deviations[name] for name in SET_METRICS}
+    margins = {name: Z_90 * deviations[name] for name in SET_METRICS}
     ends = {name: np.clip(estimates[name] + [-margins[name], margins[name]], 0, 1) for name in SET_METRICS}
     return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
 

@@ -12,13 +12,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import entry_rows
-from mpu_cli.core.frequency.estimators import wilson
+from mpu_cli.core.frequency.estimators import Z_90, wilson
 from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import divide, entries_in
 
 _BINS = 10
-_Z = 1.645  # of 90 % intervals
 _NEAREST_0 = np.finfo(np.float32).eps  # scores that are 0 or 1 count as this far from it in the log loss
 
 
@@ -71,7 +70,7 @@ class Reliability:
         its 90 % interval by chance, ``low`` to ``high``. Shares may exceed 1 if c is too small.
         """
         expected, true = self.total
-        low, high = wilson(self.true, np.maximum(self.cells, 1), _Z)  # annotated
+        low, high = wilson(self.true, np.maximum(self.cells, 1), Z_90)  # annotated
         stands = np.where(self.true, divide(true, self.true), 1)  # how many labels an annotation of the bin stands for
         ends = np.maximum(low, 0) * stands, high * stands
         means = divide(expected, self.cells), divide(true, self.cells)

@@ -1,29 +1,332 @@
-"""Missing labels found from all evidence: features, other labels, answers and decisions."""
+"""Missing labels found from all evidence: features, other labels, answers and decisions; and what is claimed of them.
 
+Claims are the probability of each suggestion, and how many of a list are right.
+
+The posterior assumes that every true label is annotated with the same chance. If people annotate the obvious first,
+fewer of the surest suggestions are right, which annotations cannot show. So the share that is right at the top of a
+list has a prior of its own, besides c, and decisions and answers update both. docs/method.md, "Missing labels", has the
+model, and docs/choices/reviews.md, "Claims", how its constants were chosen.
+
+The posterior also assumes that c of a label is the same at all scores. If c comes from answers, scores can contradict
+this: a label annotated in 0.9 of the highest scores does not have c = 0.6 there. So the posterior u only serves as a
+score, in the form that `core.frequency.questions` fits to answers: Pr(y=1 | u, s=0) = kappa o^(1 - d), where o are the
+odds of being annotated at u, by isotonic regression over all labels. kappa makes the probabilities add up to the number
+of missing labels by c; d is its posterior mean. Its accuracy: docs/choices/reviews.md, "Probabilities by answers".
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.special import expit, log_expit, logit
 
+from mpu_cli.core.calibration import BinnedCells, HeldOut, calibrate
 from mpu_cli.core.evidence import Evidence
+from mpu_cli.core.frequency.estimators import Z_90, Z_95, wilson
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.questions import below_ceiling
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.labels.implications import Implications
-from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.labels.verified import Verdict
-from mpu_cli.core.predictions import Cells, Predictions
-from mpu_cli.people.claims import Claims, Decided
+from mpu_cli.core.labels.problem import Answers, Problem
+from mpu_cli.core.labels.verified import HowDecided, Verdict
+from mpu_cli.core.predictions import Cells, Predictions, values_at
+from mpu_cli.core.selection import Estimates
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.suggestions import (
     Choice,
     Count,
     FillingIn,
+    log_odds,
     missing_labels,
     no_fewer,
     posterior_at,
+    posterior_blocks,
     suggest,
     worth_filling_in,
 )
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
+
+# The grid of d, and the standard deviation of its prior around 0.
+_DEPTHS = np.arange(-0.3, 0.91, 0.05)
+_OF_DEPTH = 0.25
+# log kappa is limited to this in either direction, and log odds from above.
+_LARGEST_OF_ANSWERS = 20.0
+
+
+# Turns posteriors, shape (m,), into probabilities at c and at both ends of its interval: shape (3, m).
+Claimed = Callable[[np.ndarray], np.ndarray]
+
+
+def by_answers(
+    probabilities: Predictions,
+    labels: csr_array,
+    frequency: LabelFrequency,
+    answers: Answers,
+    reviewed: ReviewedFrequency,
+) -> Claimed | None:
+    """Learn from answers to questions how to turn posteriors into probabilities; 0 stays 0.
+
+    `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
+    `reviewed`: the label frequency from these answers.
+    Returns: None if no label is annotated by chance.
+    """
+    scores = _scores(probabilities, frequency)
+    annotated = LabelFrequency.of(1.0, labels.shape, frequency.verified and frequency.verified.left_to_chance())
+    cells = HeldOut(scores, labels, annotated)
+    calibration = calibrate(cells)
+    if calibration is None:
+        return None
+    counts = BinnedCells.of(cells)
+    there = np.flatnonzero(counts.cells[0])
+    unannotated, log_odds = (counts.cells - counts.true)[0, there], _odds_of_answers(calibration.at_edges(there))
+    answered = posterior_at(probabilities, frequency, answers.rows, answers.columns)
+    of_answers = _odds_of_answers(calibration(scores_of(answered)))
+
+    def fitted(c: float) -> tuple[float, float]:
+        total = counts.true.sum() * (1 / c - 1)
+        kappas = np.array([_of_total(total, depth, unannotated, log_odds) for depth in _DEPTHS])
+        r = below_ceiling(kappas[:, None] + (1 - _DEPTHS[:, None]) * of_answers)  # (D, m)
+        log_weight = np.log(np.where(answers.true, r, 1 - r)).sum(axis=1) - (_DEPTHS / _OF_DEPTH) ** 2 / 2
+        depth = float(np.average(_DEPTHS, weights=np.exp(log_weight - log_weight.max())))
+        return _of_total(total, depth, unannotated, log_odds), depth
+
+    forms = np.array([fitted(c) for c in (reviewed.c, *reviewed.interval)])
+    log_kappas, depths = forms[:, :1], forms[:, 1:]
+
+    def claimed(posterior: np.ndarray) -> np.ndarray:
+        log_odds = _odds_of_answers(calibration(scores_of(posterior)))
+        return np.where(posterior > 0, below_ceiling(log_kappas + (1 - depths) * log_odds), 0)
+
+    return claimed
+
+
+def scores_of(posterior: np.ndarray) -> np.ndarray:
+    """Return float32 scores in the same order, sigmoids of a third of the log odds, which stay distinct near 1."""
+    scores: np.ndarray = expit(
+        log_odds(posterior.astype(np.float32), _LARGEST_OF_ANSWERS, -4 * _LARGEST_OF_ANSWERS) / 3
+    )
+    return scores
+
+
+def _scores(probabilities: Predictions, frequency: LabelFrequency) -> Predictions:
+    """Return `scores_of` the posteriors of all cells."""
+    blocks = (posterior for _, posterior in posterior_blocks(probabilities, frequency))
+    scores = np.concatenate([scores_of(one if isinstance(one, np.ndarray) else one.data) for one in blocks])
+    if isinstance(probabilities, np.ndarray):
+        return scores
+    return csr_array((scores, probabilities.indices, probabilities.indptr), shape=probabilities.shape)
+
+
+def _of_total(total: float, depth: float, cells: np.ndarray, log_odds: np.ndarray) -> float:
+    """Return log kappa at which `total` cells are true, given counts of cells at some log odds."""
+    from scipy.optimize import brentq  # is slow to import
+
+    def off(log_kappa: float) -> float:
+        return float(cells @ below_ceiling(log_kappa + (1 - depth) * log_odds)) - total
+
+    ends = -_LARGEST_OF_ANSWERS, _LARGEST_OF_ANSWERS
+    if off(ends[0]) >= 0 or off(ends[1]) <= 0:
+        return ends[int(off(ends[1]) <= 0)]
+    return float(brentq(off, *ends))
+
+
+def _odds_of_answers(probabilities: np.ndarray) -> np.ndarray:
+    return log_odds(probabilities.astype(float), _LARGEST_OF_ANSWERS, -4 * _LARGEST_OF_ANSWERS)
+
+
+# The line a + b (z - mean z) at the top of a list: the grid of a, its normal prior, and the values of b. Decisions on a
+# list are all at its top, and say little of b; answers to questions are at all depths.
+_LEVELS = np.arange(-7.0, 9.01, 0.1)
+_MEAN, _DEVIATION = 1.2, 1.05
+_SLOPES_BY_LISTS, _SLOPES_BY_ANSWERS = np.array([0.0, 0.3]), np.array([0.0, 0.8])
+# The size of the top, relative to the number of annotations, and its limits.
+_TOP, _FEWEST, _MOST = 0.05, 10, 200
+# Above this z, differences between claims mean little: there, z rises only by this factor.
+_SURE_LOG_ODDS, _RISE_OF_SURE = 3.0, 0.05
+# The line extends this far below the lowest z of the top, and fades into the claims over this distance.
+_LINE_REACHES, _LINE_FADES = 2.0, 4.0
+_SHARE_IN_ORDER = 0.95  # the largest slope of the fading: below 1, claims stay in order
+# Weights of c and of both ends of its 90 % interval, which together have the variance of a normal c.
+_WEIGHTS = np.array([0.63, 0.185, 0.185])
+# The limit of the log odds of posteriors, and their grid.
+_LARGEST = 12.0
+_TABULATED = np.linspace(-_LARGEST, _LARGEST, 481)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Decisions on suggestions."""
+
+    answered: int
+    yes: int
+    interval: tuple[float, float]  # 95 %, of the share that is true, if these are a random sample
+
+    @classmethod
+    def of(cls, true: np.ndarray) -> "Decided":
+        """Count decisions."""
+        low, high = np.clip(wilson(int(true.sum()), len(true), Z_95), 0, 1).tolist()
+        return cls(len(true), int(true.sum()), (low, high))
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Probabilities of suggestions by their posteriors."""
+
+    right: np.ndarray  # float64, shape (G, 481): in each of G cases, at log odds of posteriors from -12 to 12
+    weights: np.ndarray  # float64, shape (G,): the probability of each case
+    decided: Decided | None = None
+    at_top: Count | None = None  # how many of the top are right, whatever is listed; None if c was given
+    log_kappa: float | None = None  # added to log odds if fewer labels are missing than claimed
+
+    @classmethod
+    def of(
+        cls,
+        probabilities: Predictions,
+        problem: Problem,
+        evidence: Evidence,
+        choice: Choice,
+        left_out: csr_array | None = None,
+    ) -> "Claims":
+        """Learn claims from annotations, answers and decisions.
+
+        If c was given and nothing is decided, claims are the posteriors.
+
+        `probabilities`: those of `evidence`, or these given the other labels.
+        `choice`, `left_out`: as for `suggest`.
+        """
+        frequency, reviewed, answers = evidence.frequency, evidence.estimates.reviewed, problem.answers
+        learned = None
+        if answers is not None and reviewed is not None and reviewed.answers:
+            learned = by_answers(probabilities, problem.labels, frequency, answers, reviewed)
+        claimed = learned or _of_c(evidence.estimates)
+        rows, columns, true, is_listed = _decided(problem, answers if learned else None)
+        size = int(np.clip(_TOP * problem.labels.nnz, _FEWEST, _MOST))
+        annotated = frequency.positives(problem.labels).astype(bool)
+        top = suggest(probabilities, annotated, frequency, Choice(top=size, columns=choice.columns), left_out)
+        decided = posterior_at(probabilities, frequency, rows, columns)
+        if evidence.estimates.are_estimated or is_listed.any():
+            claims = cls.estimate(claimed, top.probabilities, decided, true, is_listed)
+            is_asked, may_be_none = len(true) or learned, reviewed is None or reviewed.interval[1] == 1
+            if is_asked and may_be_none and not true.any():
+                # People found no missing label: the case that none is missing gets half of the weight.
+                right, weights = np.vstack([claims.right, np.zeros((1, len(_TABULATED)))]), np.append(claims.weights, 1)
+                claims = replace(claims, right=right, weights=weights / 2)
+            return replace(claims, at_top=claims.expected_right(top.probabilities))
+        return cls(claimed(expit(_TABULATED))[:1], np.ones(1))
+
+    @classmethod
+    def estimate(
+        cls,
+        claimed: Claimed,
+        top: np.ndarray,
+        decided: np.ndarray,
+        true: np.ndarray,
+        is_listed: np.ndarray | slice = slice(None),
+    ) -> "Claims":
+        """Estimate them from posteriors at the top of a list, and from those decided.
+
+        `true`: bool, shape (m,): the decisions.
+        `is_listed`: bool, shape (m,): which decisions are on suggestions, not answers or cells of reviewed instances.
+        """
+        slopes = _SLOPES_BY_LISTS if len(true[is_listed]) == len(true) else _SLOPES_BY_ANSWERS
+        a, b = (values.reshape(-1, 1, 1) for values in np.meshgrid(_LEVELS, slopes))
+        at, of_top = expit(_TABULATED), np.append(top, decided[is_listed])
+        of_top = _log_odds(claimed(of_top if len(of_top) else np.ones(1)))
+        centre, least = of_top.mean(axis=1)[:, None], of_top.min(axis=1)[:, None] - _LINE_REACHES
+        z = _log_odds(claimed(at))
+        off = a + b * (least - centre) - least  # fades below the line, so slowly that claims stay in order
+        fading = (1 - (least - z) / np.maximum(_LINE_FADES, -off / _SHARE_IN_ORDER)).clip(0, 1)
+        lines = np.where(z < least, z + off * fading, a + b * (np.maximum(z, least) - centre))  # (A, 3, 481)
+        prior = np.exp(-(((a[:, :, 0] - _MEAN) / _DEVIATION) ** 2) / 2)
+        prior = prior / prior.sum() * _WEIGHTS  # (A, 3)
+        yes, no = (np.bincount(_place(decided[true == is_true]), minlength=len(at)) for is_true in (True, False))
+        log_likelihood = log_expit(lines) @ yes + log_expit(-lines) @ no
+        weights = prior * np.exp(log_likelihood - log_likelihood.max())
+        right = expit(lines).reshape(-1, len(at))
+        of_list = true[is_listed]
+        return cls(right, (weights / weights.sum()).ravel(), Decided.of(of_list) if len(of_list) else None)
+
+    def adding_up_to(self, total: float, every: np.ndarray) -> "Claims":
+        """Return claims with log odds lowered by a constant, so that those of `every` posterior add up to a total."""
+        log_odds, cells = np.unique(_odds_of_answers(self.corrected(every)), return_counts=True)
+        return replace(self, log_kappa=_of_total(total, 0.0, cells, log_odds))
+
+    def corrected(self, posterior: np.ndarray) -> np.ndarray:
+        """Turn posteriors into probabilities, in the same order and precision; 0 stays 0."""
+        with np.errstate(divide="ignore"):
+            log_odds = logit(posterior.astype(float))
+        below = np.minimum(log_odds + _LARGEST, 0)  # the grid
+        corrected: np.ndarray = expit(np.interp(log_odds, _TABULATED, logit(self.weights @ self.right)) + below)
+        if self.log_kappa is not None:
+            corrected = np.where(posterior > 0, below_ceiling(self.log_kappa + _odds_of_answers(corrected)), 0)
+        return corrected.astype(posterior.dtype)
+
+    def expected_right(self, posterior: np.ndarray) -> Count:
+        """Estimate how many suggestions with these posteriors are right; the 90 % interval includes chance."""
+        r = self.corrected(posterior).astype(float)
+        sums = self.right @ np.bincount(_place(posterior), minlength=len(_TABULATED))  # in each case
+        order = np.argsort(sums)
+        reached = np.cumsum(self.weights[order])
+        ends = sums[order][np.searchsorted(reached, [0.05, 0.95]).clip(max=len(sums) - 1)]
+        fewer, more = np.hypot(ends - self.weights @ sums, Z_90 * np.sqrt((r * (1 - r)).sum()))
+        count = Count(r.sum(), max(r.sum() - fewer, 0.0), min(r.sum() + more, float(len(r))))
+        if self.log_kappa is None:
+            return count
+        before = replace(self, log_kappa=None).expected_right(posterior)  # the ends ignore the total
+        return replace(count, low=min(before.low, count.expected), high=before.high)
+
+
+def _of_c(estimates: Estimates) -> Claimed:
+    """Turn posteriors into those at c and at both ends of its interval: they are proportional to (1-c) / c."""
+    c = estimates.overall.c if estimates.are_estimated else 0.5
+    of_c = np.clip(c * np.array([1.0, *estimates.range_of_c]), 1e-3, 1 - 1e-3)
+    ratio = ((1 - of_c) / of_c)[:, None]
+    return lambda posterior: np.minimum(posterior.astype(float) * ratio / ratio[0], 1.0)
+
+
+def _decided(problem: Problem, learned: Answers | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return decided cells that were not annotated, whether each is true, and whether it is a suggestion.
+
+    Others are answers that claims have learned from, and cells of completely reviewed random instances. Added labels
+    are left out, since nothing was claimed about them. If all decisions are yes, people may have recorded only what
+    they accept: then only lists that were answered in order count.
+    """
+    verified, origins = problem.verified, problem.origins
+    if verified is None:
+        nothing = np.zeros(0, int)
+        return nothing, nothing, nothing.astype(bool), nothing.astype(bool)
+    rows, columns = (index.astype(np.int64) for index in verified.cells.nonzero())
+    is_single = verified.instances[rows] == Verdict.UNKNOWN
+    rows, columns = rows[is_single], columns[is_single]
+    if problem.sampled is not None:
+        whole, all_columns = np.nonzero(np.ones((len(problem.sampled), problem.labels.shape[1]), bool))
+        rows, columns = np.append(rows, problem.sampled[whole]), np.append(columns, all_columns)
+    verdicts = verified.at(rows, columns)
+    counts = np.isin(verdicts, (Verdict.TRUE, Verdict.FALSE)) & ~values_at(problem.labels, rows, columns).astype(bool)
+    rows, columns, true = rows[counts], columns[counts], verdicts[counts] == Verdict.TRUE
+    is_listed = verified.instances[rows] == Verdict.UNKNOWN
+    if learned is not None:
+        q = problem.labels.shape[1]
+        is_listed &= ~np.isin(rows * q + columns, learned.rows * q + learned.columns)
+    origin = np.zeros(len(rows)) if origins is None else values_at(origins, rows, columns)
+    kept = ~is_listed | (origin != HowDecided.ADDED)
+    if true[is_listed & kept].all():
+        kept &= ~is_listed | (origin == HowDecided.IN_ORDER)
+    return rows[kept], columns[kept], true[kept], is_listed[kept]
+
+
+def _log_odds(claimed: np.ndarray) -> np.ndarray:
+    """Return log odds, compressed where claims are sure: any shape."""
+    z = log_odds(claimed, _LARGEST)
+    bent: np.ndarray = np.minimum(z, _SURE_LOG_ODDS) + _RISE_OF_SURE * np.maximum(z - _SURE_LOG_ODDS, 0)
+    return bent
+
+
+def _place(posterior: np.ndarray) -> np.ndarray:
+    """Return the nearest grid point of each: int, shape (m,)."""
+    z = log_odds(posterior.astype(float), _LARGEST)
+    return np.rint(np.interp(z, _TABULATED, np.arange(len(_TABULATED)))).astype(int)
 
 
 @dataclass(frozen=True, kw_only=True)

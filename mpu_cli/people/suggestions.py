@@ -18,6 +18,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import logit
 
 from mpu_cli.core.features import entry_rows
+from mpu_cli.core.frequency.estimators import Z_90
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import missing
@@ -25,7 +26,6 @@ from mpu_cli.core.labels.verified import Verdict
 from mpu_cli.core.predictions import FEW_LABELS, Cells, Predictions, f1_score, values_at
 from mpu_cli.errors import DataError
 
-Z = 1.645  # 10 % of a normal distribution lie outside
 _CELLS = 1 << 21  # in a block
 
 Correction: TypeAlias = Callable[[np.ndarray], np.ndarray]
@@ -212,7 +212,7 @@ def missing_labels(
         return Count(expected, np.minimum(low, expected), np.maximum(high, expected)), Count(*map(float, of_all))
     expected = by_chance * (1 - c) / c
     least, most = ((by_chance * (1 / np.minimum(c * ratio, 1) - 1)).sum() for ratio in range_of_c[::-1])
-    spread = Z * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # if c is given, there is only chance
+    spread = Z_90 * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # if c is given, there is only chance
     unknown = np.full(len(expected), np.nan)
     low, high = max(float(least - spread), 0.0), float(most + spread)
     return Count(expected, unknown, unknown), Count(float(expected.sum()), low, high)

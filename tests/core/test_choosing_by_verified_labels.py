@@ -6,7 +6,7 @@ from hypothesis import given
 
 from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.estimators import METHODS, estimate, estimate_per_label
+from mpu_cli.core.frequency.estimators import METHODS, CountedCells, estimate, estimate_per_label
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
@@ -100,7 +100,7 @@ def test_false_and_ignored_cells_tell_nothing_of_c(method, verdict):
     P, _, S = separable()
     checked = np.random.default_rng(1).random(S.shape) < 0.3
     verified = verified_of(np.where(checked, verdict, UNKNOWN))
-    alone = estimate_per_label(P, as_labels(S), method, verified=verified)
+    alone = estimate_per_label(CountedCells.of(P, as_labels(S), verified), method)
     changed = estimate(P, as_labels(S ^ checked), method, verified=verified)
     assert estimate(P, as_labels(S), method, verified=verified).c == changed.c
     for k in range(3):

@@ -7,7 +7,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.labels.verified import VerifiedLabels
-from mpu_cli.people.claims import Claims, by_answers
+from mpu_cli.people.missing import Claims, by_answers
 from mpu_cli.people.suggestions import Choice, missing_labels, posterior_at, suggest
 from tests.slow import slow
 

@@ -25,6 +25,8 @@ from scipy.special import betaincinv
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels, annotated_by_chance
 from mpu_cli.errors import DataError
 
+# Standard errors from the middle to the ends of 90 and 95 % intervals of a normal distribution.
+Z_90, Z_95 = 1.645, 1.96
 # Standard errors of the lower bound of a bin's share: many, since the best of about n q bins is taken.
 _Z = 6.0
 # Folds on which bins are chosen, and their shares counted.
@@ -243,17 +245,15 @@ def estimate(
     )
 
 
-def estimate_per_label(
-    probabilities: np.ndarray, labels: csr_array, method: str = "bbe", verified: VerifiedLabels | None = None
-) -> np.ndarray:
+def estimate_per_label(cells: CountedCells, method: str) -> np.ndarray:
     """Estimate a label frequency for each label: float64, shape (q,); NaN where it has fewer than 50 annotations.
 
-    Parameters as for `estimate`.
+    `method`: as for `estimate`.
     """
-    cells, annotations = CountedCells.of(probabilities, labels, verified), annotated_by_chance(labels, verified)
-    frequencies = np.full(labels.shape[1], np.nan)
-    for k in np.flatnonzero(np.bincount(annotations.indices, minlength=len(frequencies)) >= FEWEST_ANNOTATIONS):
-        frequencies[k] = _frequency(METHODS[method](cells.of_labels(np.array([k]))).c(np.ones(len(probabilities))))
+    annotations = cells.annotated.sum(axis=0)
+    frequencies = np.full(len(annotations), np.nan)
+    for k in np.flatnonzero(annotations >= FEWEST_ANNOTATIONS):
+        frequencies[k] = _frequency(METHODS[method](cells.of_labels(np.array([k]))).c(np.ones(len(cells.annotated))))
     return frequencies
 
 

@@ -16,6 +16,7 @@ from scipy.special import expit, log_expit, xlog1py
 
 from mpu_cli.core.frequency.estimators import (
     FEWEST_ANNOTATIONS,
+    Z_90,
     CountedCells,
     FrequencyEstimate,
     estimate,
@@ -40,8 +41,6 @@ _SLOPE, _OFFSET = 8.0, 20.0
 _ITERATIONS = 40
 _HALVINGS = 8
 _CONVERGED = 1e-3
-# 10 % of a normal distribution lie outside.
-_STANDARD_ERRORS = 1.645
 # Labels fitted at a time.
 _LABELS = 400
 # A wider interval makes an estimate unreliable.
@@ -81,20 +80,13 @@ def missing(annotations: np.ndarray, c: np.ndarray, of_all: float) -> np.ndarray
     return each * (total / each.sum()) if each.sum() else np.full(len(c), total / len(c))
 
 
-def estimate_singly(
-    probabilities: np.ndarray,
-    labels: csr_array,
-    method: str,
-    of_all: FrequencyEstimate,
-    verified: VerifiedLabels | None = None,
-) -> SingleFrequencies:
+def estimate_singly(cells: CountedCells, method: str, of_all: FrequencyEstimate) -> SingleFrequencies:
     """Estimate the label frequency of each label.
 
     `method`: {"bbe", "e1", "e2", "e3"}: of each label's own estimate (`estimators`).
     """
-    cells = CountedCells.of(probabilities, labels, verified)
     agreeing = agreement(cells)
-    alone = estimate_per_label(probabilities, labels, method, verified)
+    alone = estimate_per_label(cells, method)
     is_pooled = np.isnan(alone)
     c = np.where(is_pooled, of_all.c, alone) ** (1 - agreeing) * of_all.c**agreeing
 
@@ -123,7 +115,7 @@ def _ends_of_ceilings(cells: CountedCells) -> np.ndarray:
 
 def _chance(c: float, true: np.ndarray) -> np.ndarray:
     """Return the margin by which the annotated share of so many true labels may differ from c by chance."""
-    return _STANDARD_ERRORS * np.sqrt(c * (1 - c) / true)
+    return Z_90 * np.sqrt(c * (1 - c) / true)
 
 
 def agreement(cells: CountedCells) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.estimators import estimate, estimate_per_label
+from mpu_cli.core.frequency.estimators import CountedCells, estimate, estimate_per_label
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
@@ -68,8 +68,8 @@ class Method:
             settings = replace(settings, cost=self.cost)
             held_out = out_of_fold(sample.task(ones, settings), sample.fold_rows)
         pooled = estimate(held_out, sample.labels, self.c_method)
-        alone = estimate_per_label(held_out, sample.labels, self.c_method)  # NaN of labels with few annotations
-        self.c = np.where(np.isnan(alone), pooled.c, alone)
+        alone = estimate_per_label(CountedCells.of(held_out, sample.labels, None), self.c_method)
+        self.c = np.where(np.isnan(alone), pooled.c, alone)  # that of all for labels with few annotations
         if self.is_weighted:
             if sample.share < 1:
                 rows = deal(n, self.folds or default_folds(n), run.seed, kin)

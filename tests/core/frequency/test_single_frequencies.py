@@ -25,7 +25,7 @@ def simulated(kind: str, seed: int):
 
 def singly(probabilities, labels):
     of_all = estimate(probabilities, labels, replicates=50)
-    return of_all, estimate_singly(probabilities, labels, "bbe", of_all)
+    return of_all, estimate_singly(CountedCells.of(probabilities, labels, None), "bbe", of_all)
 
 
 @pytest.mark.parametrize("kind", ["one rate", *slow("own rates", "not told apart")])
