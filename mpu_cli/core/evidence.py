@@ -47,8 +47,9 @@ class Scored:
         features = options.features if scores is None else LINEAR
         chosen = Options(features=features, folds=options.folds, sample=options.sample)
         population = replace(choose_features(problem, chosen, run)[0], label_features=None)
-        refuse_too_large(population.features.width, problem.labels.shape[1], levels=1)
-        if scores is not None:  # which do not come from these features
+        if scores is None:
+            refuse_too_large(population.features.width, problem.labels.shape[1], levels=1)
+        else:  # they do not come from these features
             population = replace(population, dominating=None)
         self.population, self._options, self._run = population, options, run
         self._scores, self._per_label = scores, per_label
