@@ -123,6 +123,11 @@ class InputError(MpuError):
         return type(self), (self.source, self.line, self.problem)  # for other processes
 
 
+def changed(source: object) -> InputError:
+    """Return the error of a file that is not what it was when it was read before."""
+    return InputError(source, None, "changed while it was being read; try again")
+
+
 class ModelError(MpuError):
     """A model directory that cannot be read: missing, damaged, or of an unknown format version."""
 

@@ -4,7 +4,7 @@ A report is a dictionary, perhaps with dataclasses within. docs/reports.md has t
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -15,10 +15,14 @@ import click
 from mpu_cli.errors import for_terminal
 
 QUESTIONS = "mpu suggest FILE --questions 40"
-# An interval of c by annotations alone that is wider leaves too much open: reports begin with what to do.
-WIDE = 0.2
+_WIDE = 0.2
 _MOST_LISTED = 20  # numbers of a list
-FIRST_OF_ALL = f"answer 40 questions, since annotations alone leave c open: {QUESTIONS}"
+
+
+def first_of_all(interval: Sequence[float] | None) -> str:
+    """Return what to do first where the interval of c by annotations alone leaves too much open; nothing elsewhere."""
+    is_wide = interval is not None and interval[1] - interval[0] > _WIDE
+    return f"answer 40 questions, since annotations alone leave c open: {QUESTIONS}" * is_wide
 
 
 def present(**values: Any) -> dict[str, Any]:

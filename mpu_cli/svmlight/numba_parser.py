@@ -29,7 +29,7 @@ _ONES = np.uint64(0x0101010101010101)
 
 
 def parse(block: bytes, implicit_values: bool) -> Dataset:
-    """Parse whole lines: the same as `mpu_cli.svmlight.numpy_parser.parse`, bit for bit."""
+    """Parse whole lines: the same as `mpu_cli.svmlight.reader.parse_in_numpy`, bit for bit."""
     text = block + _PADDING
     understood, *arrays, rereads = scan(np.frombuffer(text, np.uint8), implicit_values)
     if not understood:

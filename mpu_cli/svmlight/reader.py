@@ -6,6 +6,7 @@ give the same error messages.
 """
 
 import logging
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -19,11 +20,13 @@ import numpy as np
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.runtime.parallel import map_ahead, threads
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight import numpy_parser
 from mpu_cli.svmlight.dataset import Dataset, GrowingCsr, UnusualError
 from mpu_cli.svmlight.grammar import (
     BYTE_ORDER_MARK,
     DEFAULT_READING,
+    FLOAT32_OVERFLOW,
+    MAX_ID,
+    NUMBER,
     Header,
     LineError,
     Reading,
@@ -56,12 +59,58 @@ def parse_block(
     The last line need not end in a newline. `first_line` is the number of the first one, from 1, and `source` the name
     of the file, for errors. InputError where a line breaks the grammar.
     """
-    parser = import_module("mpu_cli.svmlight.numba_parser") if run.compiled else numpy_parser
+    parse = import_module("mpu_cli.svmlight.numba_parser").parse if run.compiled else parse_in_numpy
     for text_of in (bytes, partial(plain_labels, reading=reading)):
         with suppress(UnusualError):
-            return parser.parse(text_of(block), reading.implicit_values)
+            return parse(text_of(block), reading.implicit_values)
     with _parsing_by_line:
         return _parse_by_line(block, first_line, source, reading)
+
+
+_END = rb"(?=[ \t]|\Z)"
+# By whether an index without a colon means the value 1.
+_LINES = {
+    implicit: re.compile(rb"(?:[0-9]+(?:,[0-9]+)*" + _END + rb")?(?:[ \t]*" + feature + _END + rb")*[ \t]*")
+    for implicit, feature in {False: rb"[0-9]+:" + NUMBER, True: rb"[0-9]+(?::" + NUMBER + rb")?"}.items()
+}
+_NEWLINE, _COMMA, _COLON = b"\n,:"
+_BETWEEN = b",:\t\n"  # what is between numbers, beside spaces
+_ALL_SPACES = bytes.maketrans(_BETWEEN, b" " * len(_BETWEEN))
+
+
+def parse_in_numpy(block: bytes, implicit_values: bool) -> Dataset:
+    """Parse whole lines of a file without its header; the last one may lack its end.
+
+    With `implicit_values`, an index without a colon means the value 1. UnusualError where a line breaks the grammar, or
+    follows it in a rare form.
+    """
+    lines = [line.removesuffix(b"\r") for line in block.removesuffix(b"\n").split(b"\n")] if block else []
+    lines = [line.partition(b"#")[0] for line in lines if not line.startswith(b"#")]
+    if not all(map(_LINES[implicit_values].fullmatch, lines)):
+        raise UnusualError
+    text = b"\n".join([b"", *lines, b""])
+    spaced = text.translate(_ALL_SPACES)
+    numbers = np.fromstring(spaced, sep=" ") if spaced.strip() else np.zeros(0)
+
+    characters, is_between = np.frombuffer(text, np.uint8), np.frombuffer(spaced, np.uint8) == ord(" ")
+    starts = np.flatnonzero(is_between[:-1] & ~is_between[1:]) + 1
+    before = characters[starts - 1]
+    after = characters[np.flatnonzero(~is_between[:-1] & is_between[1:]) + 1]
+    is_value = before == _COLON
+    is_label = ((before == _NEWLINE) | (before == _COMMA)) & (after != _COLON)
+    is_index = ~is_value & ~is_label
+    values = np.ones(np.count_nonzero(is_index))
+    values[after[is_index] == _COLON] = numbers[is_value]
+    if numbers[~is_value].max(initial=0) > MAX_ID or np.abs(values).max(initial=0) >= FLOAT32_OVERFLOW:
+        raise UnusualError
+    ends = np.flatnonzero(characters == _NEWLINE)[1:]
+    return Dataset.of_rows(
+        numbers[is_label].astype(np.int32),
+        np.searchsorted(starts[is_label], ends),
+        numbers[is_index].astype(np.int32),
+        np.searchsorted(starts[is_index], ends),
+        values.astype(np.float32),
+    )
 
 
 def _parse_by_line(block: bytes, first_line: int, source: str, reading: Reading) -> Dataset:

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
+from mpu_cli.errors import changed
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.grammar import Reading, plain_labels
+from mpu_cli.svmlight.grammar import plain_labels
 from mpu_cli.svmlight.reader import Preamble
 from mpu_cli.svmlight.streams import Readable, Writable, blocks
 
@@ -16,12 +18,37 @@ _LABELS = re.compile(rb"^(?!#|\Z)(?:[0-9,]+(?=[ \t\r\n#]|\Z))?", re.MULTILINE)
 _ENDS_LABELS = {b"", b" ", b"\t", b"\r", b"\n"}
 
 
-def labelled_lines(stream: Readable, source: str, reading: Reading) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the lines of a file in blocks: the top of the file, or nothing, and instances with plain labels."""
+class LabelledLines(NamedTuple):
+    """Some lines of a file: instances, which can be written with other labels."""
+
+    top: bytes  # of the file, before them
+    lines: bytes  # with plain labels
+    texts: list[dict[int, bytes]]  # as `find_labels` returns them
+    labels: np.ndarray  # int64, shape (a,): the labels of all instances, one after another
+    sizes: np.ndarray  # int, shape (n,): how many of them each instance has
+
+    def chosen(self, is_chosen: np.ndarray) -> list[list[bytes]]:
+        """Return, by instance, the texts of some labels; `is_chosen`: bool, shape (a,)."""
+        each = iter(is_chosen.tolist())
+        return [[text for text in labels.values() if next(each)] for labels in self.texts]
+
+    def written(self, labels: Iterable[Iterable[bytes]]) -> bytes:
+        """Return the lines with other labels of each instance, as `with_labels`."""
+        return self.top + with_labels(self.lines, labels)
+
+
+def labelled_lines(stream: Readable, source: str) -> Iterator[LabelledLines]:
+    """Yield the lines of a file in blocks. It has been read before, so a line without plain labels is a changed one."""
     preamble = Preamble()
     for first_line, block in blocks(stream, source):
         start = preamble.end_in(block, first_line)
-        yield block[:start], plain_labels(block[start:])
+        lines = plain_labels(block[start:])
+        try:
+            texts = find_labels(lines)
+            labels = np.array([label for of_one in texts for label in of_one], np.int64)
+        except (ValueError, OverflowError):
+            raise changed(source) from None
+        yield LabelledLines(block[:start], lines, texts, labels, np.array(list(map(len, texts)), int))
 
 
 def find_labels(block: bytes) -> list[dict[int, bytes]]:

@@ -78,7 +78,7 @@ def test_nothing_is_left_of_data_that_cannot_be_written(run, tmp_path, monkeypat
         write(tmp_path / "news.svm", X[:200], hide(Y[:200], 0.4).toarray()),
         write_rules(tmp_path / "rules.tsv"),
     )
-    monkeypatch.setattr("mpu_cli.cli.actions.suggest.with_labels", Mock(side_effect=OSError(27, "File too large")))
+    monkeypatch.setattr("mpu_cli.svmlight.writer.with_labels", Mock(side_effect=OSError(27, "File too large")))
     args = *QUICK, "--format", "svm", "--implied", rules, "--fill-implied", "-o", tmp_path / "a.svm"
     assert run("suggest", news, *args).exit_code == 1
     assert not list(tmp_path.glob("a.*"))

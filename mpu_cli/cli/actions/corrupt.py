@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from mpu_cli.cli.messages import info
-from mpu_cli.errors import InputError, MpuError, counted
+from mpu_cli.errors import MpuError, changed, counted
 from mpu_cli.inputs.side_tables import frequency_lines
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_stream
 from mpu_cli.svmlight.streams import Counted, Readable, labels_beside, open_output, read_twice, refuse_unwritable
-from mpu_cli.svmlight.writer import find_labels, labelled_lines, with_labels
+from mpu_cli.svmlight.writer import labelled_lines
 
 # From the labels of the next instances, and how many each has, to whether each of these labels is drawn.
 Draw = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -104,7 +104,6 @@ def command(
     instances = emptied = 0
     before: Counter[int] = Counter()
     after: Counter[int] = Counter()
-    changed = InputError(str(source), None, "changed while it was being read; try again")
     with read_twice(source) as opened:
         with opened() as stream:
             first = Counted(stream)
@@ -112,36 +111,19 @@ def command(
         with opened() as stream, ExitStack() as beside, open_output(target, beside) as out:
             again = Counted(stream)
             removed_out = None if removed is None else beside.enter_context(open_output(removed))
-            for header, lines in labelled_lines(again, str(source), reading):
-                try:
-                    of_lines = find_labels(lines)
-                    labels = np.array([label for labels in of_lines for label in labels], np.int64)
-                except (ValueError, OverflowError):
-                    raise changed from None
-                chosen = draw(labels, np.array(list(map(len, of_lines)), int))
-                is_lost = iter(chosen.tolist())
-                lost = [{label for label in labels if next(is_lost)} for labels in of_lines]
-                kept_texts = [
-                    [text for label, text in labels.items() if label not in gone]
-                    for labels, gone in zip(of_lines, lost, strict=True)
-                ]
-                out.write(header + with_labels(lines, kept_texts))
+            for block in labelled_lines(again, str(source)):
+                is_lost = draw(block.labels, block.sizes)
+                left, lost = block.chosen(~is_lost), block.chosen(is_lost)
+                out.write(block.written(left))
                 if removed_out is not None:
-                    rows = enumerate(zip(of_lines, lost, strict=True), instances + 1)
-                    removed_out.write(
-                        b"".join(
-                            b"%d\t%s\n" % (row, text)
-                            for row, (labels, gone) in rows
-                            for label, text in labels.items()
-                            if label in gone
-                        )
-                    )
-                instances += len(of_lines)
-                before.update(labels.tolist())
-                after.update(labels[~chosen].tolist())
-                emptied += sum(bool(gone) and not left for gone, left in zip(lost, kept_texts, strict=True))
+                    rows = enumerate(lost, instances + 1)
+                    removed_out.write(b"".join(b"%d\t%s\n" % (row, text) for row, texts in rows for text in texts))
+                instances += len(block.sizes)
+                before.update(block.labels.tolist())
+                after.update(block.labels[~is_lost].tolist())
+                emptied += sum(bool(gone) and not others for gone, others in zip(lost, left, strict=True))
             if first.content() != again.content():
-                raise changed
+                raise changed(source)
             c_of_labels = {label: after[label] / before[label] for label in sorted(before)}
             if kept is not None:
                 shares = {label: c for label, c in c_of_labels.items() if c}

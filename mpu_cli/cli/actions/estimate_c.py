@@ -1,7 +1,5 @@
-"""Estimate the label frequency c of a file, and draw questions, the answers to which tell it."""
+"""Estimate the label frequency c of a file: ``mpu estimate-c``."""
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
@@ -9,9 +7,8 @@ import numpy as np
 
 from mpu_cli.cli.messages import output_report
 from mpu_cli.cli.printing import (
-    FIRST_OF_ALL,
     QUESTIONS,
-    WIDE,
+    first_of_all,
     present,
     print_groups,
     print_lines,
@@ -19,26 +16,16 @@ from mpu_cli.cli.printing import (
     print_table,
 )
 from mpu_cli.core.evidence import Scored
-from mpu_cli.core.frequency import questions
 from mpu_cli.core.frequency.review_frequency import instances_to_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, missing, rows_of_groups
-from mpu_cli.core.options import LINEAR, FrequencyOptions
+from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import InputError, MpuError, counted
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
 from mpu_cli.inputs.training_data import Sources, TrainingData, training_set
-from mpu_cli.names.naming import EVERY_LABEL, Suggestible
-from mpu_cli.review import decisions
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
-
-_DESIGN = (
-    "write yes or no under verdict, line by line, without skipping hard ones; then give this file to --reviewed",
-    "questions drawn by chance: drawn is the probability with which a cell was; labels by annotations^0.7, "
-    "cells by r^{0:g} (1-r)^{1:g}, where r is the probability, of at least {2:g}",
-    "probability is that of yes, {3}",
-)
 
 
 def command(
@@ -150,54 +137,6 @@ def by_people(found: dict[str, Any]) -> list[str]:
     return [counted(found[name], noun) + more for name, (noun, more) in nouns.items() if found.get(name)]
 
 
-def ask(
-    sources: Sources,
-    target: str | Path,
-    n: int,
-    *,
-    options: FrequencyOptions,
-    by_number: bool = False,
-    suggestible: Suggestible = EVERY_LABEL,
-    run: Run = DEFAULT_RUN,
-) -> dict[str, int]:
-    """Draw cells that are not annotated, and write them as a review file in which nothing is decided.
-
-    `sources`: with reviews: cells answered there are not drawn again, and the answers say where others are most
-    informative.
-    `target`: written as a whole or not at all; ``-`` is standard output.
-    `n`: how many questions; the seed of the run draws them.
-    Returns: how many questions there are, fewer where no more are worth it, on how many instances and labels, and how
-    many answers there were before.
-    """
-    refuse_overlaps(sources.by_option(), {"--output": target})
-    refuse_unwritable(target)
-    data = training_set(sources, run, is_for_model=False)
-    allowed = suggestible.beside(sources.file).of(data.ids, data.names)
-    drawn = Scored(data, replace(options, features=LINEAR), run, data.scores).questions(n, allowed)
-    answered = 0 if data.answers is None else len(data.answers)
-    if not len(drawn):
-        raise InputError(str(sources.file), None, "there is nothing to ask: no label can be missing")
-    by = f"by {answered} answers" if answered else "if half of the labels are missing"
-    design = (questions.OF_TRUE, questions.OF_FALSE, questions.LEAST, by)
-    with open_output(target) as out:
-        for line in _DESIGN:
-            out.write(f"# {line.format(*design)}\n".encode())
-        decisions.write(
-            out,
-            drawn.rows,
-            data.ids[drawn.columns],
-            source=decisions.QUESTION,
-            probability=drawn.probabilities,
-            drawn=drawn.chance,
-            of=sources.file,
-            checksum=data.checksum(),
-            names=None if by_number else data.names,
-            ids=data.record_ids,
-        )
-    instances, labels = (len(np.unique(of)) for of in (drawn.rows, drawn.columns))
-    return {"questions": len(drawn), "instances": instances, "labels": labels, "answered": answered}
-
-
 def _print_report(report: dict[str, Any]) -> None:
     print_lines(_lines(report))
     answers = report.get("answers", 0)
@@ -249,8 +188,8 @@ def _lines(report: dict[str, Any]) -> dict[str, str]:
         lines |= {"rests on": "; ".join(people), "assumes": "that these were drawn at random and are right"}
         alone = report.get("by_annotations_alone")
         return lines | ({} if alone is None else {"annotations alone": f"{alone:.3f}"})
-    if high - low > WIDE:
-        lines = {"first of all": FIRST_OF_ALL, **lines}
+    if advice := first_of_all(report["interval"]):
+        lines = {"first of all": advice, **lines}
     some = report["method"] == "bbe" and report["labels_used"] < report["labels"]
     used = f"{report['labels_used']:,} of {counted(report['labels'], 'label')}"
     return lines | {

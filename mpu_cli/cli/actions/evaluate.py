@@ -146,11 +146,11 @@ class Metrics:
     calibration: bool
     reviewed: Sequence[str]
 
-    def rates_of(self, truth: str) -> Propensities | None:
+    def rates_of(self, truth: Sidecars) -> Propensities | None:
         """Return the label frequencies of the truth; None where it is complete. InputError for a malformed file."""
         if not isinstance(self.c, Path):
             return None if self.c is None else Propensities.of_all(self.c)
-        names = Sidecars(truth).names_of(self.naming, np.empty(0, int))
+        names = truth.names_of(self.naming, np.empty(0, int))
         return _propensities(self.c, names)
 
 
@@ -169,7 +169,7 @@ def evaluate_several(
     `count`: called with how many more instances have been compared, for each of the predictions.
     """
     refuse_unreadable(name for name in predictions if not Path(name).is_dir())
-    c = metrics.rates_of(truth)
+    c = metrics.rates_of(Sidecars(truth))
     every = [_counted(name, truth, metrics, c, count, reading, run) for name in predictions]
     values, differences = compare(every, c is not None, run.seed)
     common = [name for name in values[0] if all(name in one for one in values)]
@@ -273,20 +273,20 @@ def evaluate(
         propensities = Propensities.of_annotations(annotated, metrics.propensity_a, metrics.propensity_b)
     elif metrics.frequencies is not None:
         propensities = _propensities(metrics.frequencies)
-    frequencies = metrics.rates_of(truth)
+    sidecars = Sidecars(truth)
+    frequencies = metrics.rates_of(sidecars)
     model, form = _candidate(predictions, metrics.threshold)
     comparison = Comparison(form, metrics.ks, propensities, metrics.calibration, frequencies)
+    pairs = _pairs(predictions, model, truth, reading, run, contents=sidecars.contents)
     more: dict[str, Any] = {}
     if metrics.reviewed:
-        sidecars = Sidecars(truth)
-        pairs = _pairs(predictions, model, truth, reading, run, contents=sidecars.contents)
         (true, listed), all_names = _reviewed_pair(truth, sidecars, pairs, metrics)
         comparison.add(true, listed)
         predicted = labels_from_scores(listed.features, metrics.threshold) if form.is_cut else listed.labels
         found = intervals(Counts.of([(true.labels, predicted)]), seed=run.seed)
         more["intervals"] = {name: ends for name, ends in found.items() if name.startswith("micro")}
     else:
-        for true, listed in _pairs(predictions, model, truth, reading, run):
+        for true, listed in pairs:
             comparison.add(true, listed)
             count(len(true))
     if (ends := comparison.label_sets.other_base()) is not None:
@@ -315,7 +315,7 @@ def evaluate(
         if metrics.by_number:
             all_names = None
         elif not metrics.reviewed:
-            all_names = Sidecars(truth).names_of(metrics.naming, counts.labels)
+            all_names = sidecars.names_of(metrics.naming, counts.labels)
         names = [all_names.name(label) for label in counts.labels.tolist()] if all_names else None
         report["per_label"] = per_label_report(counts, c, names)
     return report

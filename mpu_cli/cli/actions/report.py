@@ -20,7 +20,7 @@ from mpu_cli.bundle import provenance
 from mpu_cli.cli.actions import estimate_c, suggest
 from mpu_cli.cli.actions.review import texts_of
 from mpu_cli.cli.messages import info, output_report
-from mpu_cli.cli.printing import FIRST_OF_ALL, WIDE, as_json
+from mpu_cli.cli.printing import as_json, first_of_all
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
 from mpu_cli.inputs.training_data import Sources
@@ -108,14 +108,14 @@ def page(source: str, missing: suggest.Listed, report: dict[str, Any], rows: lis
         review=counts.get("review"),
         judged=counts.get("judged"),
         basis=basis,
-        first_of_all=FIRST_OF_ALL * _is_open(c),
+        first_of_all=_advice(c),
     )
     return text.encode(errors="replace")
 
 
-def _is_open(c: dict[str, Any]) -> bool:
-    """Whether annotations alone leave c open."""
-    return "assumption" in c and "interval" in c and c["interval"][1] - c["interval"][0] > WIDE
+def _advice(c: dict[str, Any]) -> str:
+    """Return what to do first; nothing where people have checked c, or it is certain enough."""
+    return first_of_all(c.get("interval")) if "assumption" in c else ""
 
 
 def command(sources: Sources, output: Path, table: Path | None, top: int, run: Run, as_json: bool) -> None:
@@ -152,5 +152,5 @@ def _print_summary(output: Path, report: dict[str, Any]) -> None:
         return
     low, high = (1 - end for end in reversed(c["interval"]))
     info(f"{c['missing_rate']:.1%} of the true labels are missing ({low:.1%} to {high:.1%}); see {output}")
-    if _is_open(c):
-        info(FIRST_OF_ALL)
+    if advice := _advice(c):
+        info(advice)

@@ -1,4 +1,7 @@
-"""Find the labels that are missing from a file, and list them or fill them in to a copy of it: ``mpu suggest``."""
+"""Find the labels that are missing from a file: ``mpu suggest``.
+
+They are listed, or filled in to a copy of the file; or questions are drawn, the answers to which tell c.
+"""
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -14,14 +17,15 @@ from mpu_cli.cli.actions import estimate_c
 from mpu_cli.cli.messages import detail, info, output_report
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.cli.printing import QUESTIONS, present
-from mpu_cli.core.evidence import Evidence
+from mpu_cli.core.evidence import Evidence, Scored
 from mpu_cli.core.explanation import named_reasons
+from mpu_cli.core.frequency.questions import LEAST, OF_FALSE, OF_TRUE
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.verified import Verdict
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.predictions import Cells, values_at
 from mpu_cli.core.stacking import train
-from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
+from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, changed, counted
 from mpu_cli.inputs.training_data import Sources, frequency_file, training_set
 from mpu_cli.names.label_names import LabelNames, RecordIds
 from mpu_cli.names.naming import EVERY_LABEL, FILLED, IMPLIED, Suggestible, beside, implication_lines, place_beside
@@ -30,9 +34,9 @@ from mpu_cli.people.suggestions import Choice
 from mpu_cli.review import decisions
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, Reading
+from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.streams import Content, Counted, Files, Source, open_input, open_output, refuse_unwritable
-from mpu_cli.svmlight.writer import find_labels, labelled_lines, with_labels
+from mpu_cli.svmlight.writer import labelled_lines
 
 
 def write_filled(
@@ -41,7 +45,6 @@ def write_filled(
     found: Suggestions,
     most: int | None = None,
     implications: Implications | None = None,
-    reading: Reading = DEFAULT_READING,
     instances: int | None = None,
     content: Content | None = None,
 ) -> int:
@@ -72,24 +75,21 @@ def write_filled(
         if filled is not None:
             decisions.write(stack.enter_context(open_output(filled)), rows, labels, of=source)
         again = Counted(stream)
-        for header, lines in labelled_lines(again, str(source), reading):
-            of_lines = find_labels(lines)
-            count = len(of_lines)
-            there = np.repeat(np.arange(count), np.array(list(map(len, of_lines)), int))
-            written = np.array([label for labels in of_lines for label in labels], np.int64)
-            stays = _has(found.annotated[copied : copied + count], found.ids, there, written)
-            does_stay = iter(stays.tolist())
-            texts = [[text for text in labels.values() if next(does_stay)] for labels in of_lines]
+        for block in labelled_lines(again, str(source)):
+            count = len(block.sizes)
+            there = np.repeat(np.arange(count), block.sizes)
+            stays = _has(found.annotated[copied : copied + count], found.ids, there, block.labels)
+            texts = block.chosen(stays)
             here = slice(*np.searchsorted(rows, [copied, copied + count]))
             more_rows, more_labels = rows[here] - copied, labels[here]
-            cells = there[stays] * (MAX_ID + 1) + written[stays]
+            cells = there[stays] * (MAX_ID + 1) + block.labels[stays]
             absent = ~np.isin(more_rows * (MAX_ID + 1) + more_labels, cells)
             for row, label in zip(more_rows[absent].tolist(), more_labels[absent].tolist(), strict=True):
                 texts[row].append(b"%d" % label)
-            out.write(header + with_labels(lines, texts))
+            out.write(block.written(texts))
             copied, new = copied + count, new + int(absent.sum())
         if copied != n or content not in (None, again.content()):
-            raise InputError(str(source), None, "changed while it was being read; try again")
+            raise changed(str(source))
     return new
 
 
@@ -202,7 +202,7 @@ def suggest(
                 stack.enter_context(open_output(rules_file)).write(lines)
             most = found.filling_in.size if choice == Choice() else None
             rules = data.implications if fill_implied else None
-            of_file = sources.reading, data.instances_of_file, data.file_content
+            of_file = data.instances_of_file, data.file_content
             filled = write_filled(sources.file, outputs.target, found, most, rules, *of_file)
             if place_beside(outputs.target, FILLED) is None:
                 warnings.append("no list of what was filled in stands beside the output, so it will count as annotated")
@@ -257,6 +257,52 @@ def suggest(
         for label, (of, low, high) in zip(data.ids.tolist(), counts.tolist(), strict=True)
     }
     return Listed(report | {"warnings": warnings}, frequency, found, data.record_ids, names)
+
+
+_DESIGN = (
+    "write yes or no under verdict, line by line, without skipping hard ones; then give this file to --reviewed",
+    "questions drawn by chance: drawn is the probability with which a cell was; labels by annotations^0.7, "
+    "cells by r^{0:g} (1-r)^{1:g}, where r is the probability, of at least {2:g}",
+    "probability is that of yes, {3}",
+)
+
+
+def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) -> dict[str, int]:
+    """Draw cells that are not annotated, and write them as a review file in which nothing is decided.
+
+    `sources`: with reviews: cells answered there are not drawn again, and the answers say where others are most
+    informative.
+    `n`: how many questions; the seed of the run draws them.
+    Returns: how many questions there are, fewer where no more are worth it, on how many instances and labels, and how
+    many answers there were before.
+    """
+    _refuse_files(sources, outputs, options)
+    assert outputs.target is not None  # the command has one
+    data = training_set(sources, run, is_for_model=False)
+    allowed = outputs.suggestible.beside(sources.file).of(data.ids, data.names)
+    drawn = Scored(data, replace(options, features=LINEAR), run, data.scores).questions(n, allowed)
+    answered = 0 if data.answers is None else len(data.answers)
+    if not len(drawn):
+        raise InputError(str(sources.file), None, "there is nothing to ask: no label can be missing")
+    by = f"by {answered} answers" if answered else "if half of the labels are missing"
+    design = OF_TRUE, OF_FALSE, LEAST, by
+    with open_output(outputs.target) as out:
+        for line in _DESIGN:
+            out.write(f"# {line.format(*design)}\n".encode())
+        decisions.write(
+            out,
+            drawn.rows,
+            data.ids[drawn.columns],
+            source=decisions.QUESTION,
+            probability=drawn.probabilities,
+            drawn=drawn.chance,
+            of=sources.file,
+            checksum=data.checksum(),
+            names=None if outputs.by_number else data.names,
+            ids=data.record_ids,
+        )
+    instances, labels = (len(np.unique(of)) for of in (drawn.rows, drawn.columns))
+    return {"questions": len(drawn), "instances": instances, "labels": labels, "answered": answered}
 
 
 def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path | None:
@@ -321,16 +367,7 @@ def command(
     if questions is not None:
         of_lists = "form", "top", "min_probability", "per_instance", "model", "why", "label_features"
         refuse_set(of_lists, "--questions trains no model and lists no suggestions: leave out {}.")
-        asked = estimate_c.ask(
-            sources,
-            output or "-",
-            questions,
-            options=options,
-            by_number=outputs.by_number,
-            suggestible=outputs.suggestible,
-            run=run,
-        )
-        output_report(asked, as_json, _print_questions)
+        output_report(ask(sources, outputs, questions, options, run), as_json, _print_questions)
         return
     if sources.scores is not None:
         refuse_set(("model", "why", "label_features"), "--scores replaces training: leave out {}.")

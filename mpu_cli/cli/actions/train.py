@@ -22,7 +22,7 @@ from mpu_cli.bundle.predicting import select
 from mpu_cli.cli.commands import Acceptance
 from mpu_cli.cli.messages import detail, is_quiet, output_report
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.cli.printing import FIRST_OF_ALL, QUESTIONS, WIDE, as_json, present, print_groups, print_lines
+from mpu_cli.cli.printing import QUESTIONS, as_json, first_of_all, present, print_groups, print_lines
 from mpu_cli.cluster import Address
 from mpu_cli.core import stacking
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
@@ -178,8 +178,8 @@ def _print_report(report: dict[str, Any]) -> None:
             f"reviewed, {review.sampled:,} of them at random"
         )
     interval, is_known = report.get("c_interval") or None, report.get("c_known", True)
-    if "c_by_people" not in report and is_known and interval is not None and interval[1] - interval[0] > WIDE:
-        lines = {"first of all": FIRST_OF_ALL, **lines}
+    if "c_by_people" not in report and is_known and (advice := first_of_all(interval)):
+        lines = {"first of all": advice, **lines}
     lines["c"] = _frequency(report, interval, is_known)
     if "levels" in report:
         by_level = " and ".join(f"{f1:.3f}" for f1 in report["expected_micro_f1_by_level"])

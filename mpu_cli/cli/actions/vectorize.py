@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.cli.messages import info, output_report, progress, warn
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.errors import DataError, InputError, counted, shown
+from mpu_cli.errors import DataError, InputError, changed, counted, shown
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import as_a_file
 from mpu_cli.names.naming import FOLDER, GROUPS, IDS, place_beside
@@ -275,7 +275,7 @@ class _Reader:
                 self.listed.append(bad)
         content = counted.content()
         if self.content not in (None, content):
-            raise InputError(self.name, None, "changed while it was being read; try again")
+            raise changed(self.name)
         self.content = content
         if self.good and not self.has_tags and self.fields.needs_tags:
             raise InputError(self.name, None, no_field(self.fields.tags[0], self.names))
