@@ -26,7 +26,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle.model_arrays import Layout, Parts, layouts, predictor, whole
-from mpu_cli.bundle.provenance import origin_name
 from mpu_cli.core.features import Columns
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import ModelError, TooLargeError
@@ -50,6 +49,7 @@ OTHER_NAMES = {
     "vectorizer": re.compile(r"vectorizer-[0-9a-f]{16}\.bin"),
     "implied": re.compile(r"implied-[0-9a-f]{16}\.npz"),
 }
+ORIGIN_NAME = re.compile(r"training-[0-9a-f]{16}\.json")
 
 
 @dataclass(frozen=True)
@@ -68,38 +68,17 @@ class Manifest:
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A predictor with all that predicting files needs.
-
-    Attributes
-    ----------
-    predictor : StackedModel
-    label_ids : ndarray of int64, shape (q,)
-        The label, as written in files, of each column.
-    c : ndarray of float64, shape (q,)
-        Label frequencies used in training.
-    occurring : Columns
-        The features that occurred in training.
-    options : dict
-        Options and estimates of the training, for the record; JSON values.
-    names : LabelNames or None
-        The names of these labels, if they have any.
-    packed_vectorizer : bytes or None
-        The vectoriser that made the data of texts, if any, in the form of `mpu_cli.text.stored`.
-    implies : csr_array of bool, shape (q, q), or None
-        Whether the label of a row implies that of a column; None without rules.
-    origin : bytes or None
-        How it was trained (see `mpu_cli.bundle.provenance`). No prediction depends on it.
-    """
+    """A predictor of q labels with all that predicting files needs."""
 
     predictor: StackedModel
-    label_ids: np.ndarray
-    c: np.ndarray
-    occurring: Columns
-    options: dict[str, Any]
-    names: LabelNames | None = None
-    packed_vectorizer: bytes | None = None
-    implies: csr_array | None = None
-    origin: bytes | None = None
+    label_ids: np.ndarray  # int64, shape (q,): the label, as written in files, of each column
+    c: np.ndarray  # float64, shape (q,): label frequencies used in training
+    occurring: Columns  # the features that occurred in training
+    options: dict[str, Any]  # options and estimates of the training, for the record; JSON values
+    names: LabelNames | None = None  # of these labels, if they have any
+    packed_vectorizer: bytes | None = None  # what made the data of texts, if any, in the form of `mpu_cli.text.stored`
+    implies: csr_array | None = None  # bool, shape (q, q): whether the label of a row implies that of a column
+    origin: bytes | None = None  # how it was trained (see `mpu_cli.bundle.provenance`); no prediction depends on it
 
     def shown_labels(self, numbers: bool = False) -> np.ndarray:
         """Return the names of its labels; their numbers if `numbers` is true or there are no names."""
@@ -143,6 +122,11 @@ def parse(path: Path, text: bytes) -> Manifest:
         return Manifest(options, n_features, n_labels, n_known, numbers, files, others, pairs)
 
 
+def origin_name(manifest: bytes) -> str:
+    """Return the name of the file that has how the model of a manifest was trained (see `provenance`)."""
+    return f"training-{hashlib.sha256(manifest).hexdigest()[:16]}.json"
+
+
 @contextmanager
 def refusing_damage(problem: str) -> Iterator[None]:
     """Raise ModelError, which begins with a problem, for what the values of a damaged model raise."""
@@ -175,17 +159,9 @@ def _file(entry: dict[str, Any], pattern: re.Pattern[str]) -> tuple[str, str]:
 
 
 def load(path: str | os.PathLike[str]) -> TrainedModel:
-    """Load a model and check every part of it.
+    """Load a model, possibly from someone who is not trusted, and check every part of it.
 
-    Parameters
-    ----------
-    path : str or path
-        A model directory, possibly from someone who is not trusted.
-
-    Raises
-    ------
-    ModelError
-        The model is missing, damaged, or was written by a newer version.
+    Raises ModelError (the model is missing, damaged, or was written by a newer version).
     """
     path = Path(path)
     while True:

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import platform
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
@@ -28,7 +27,6 @@ from mpu_cli.runtime.untrusted import expect, json_object
 from mpu_cli.svmlight.streams import Files, Source, files_of
 from mpu_cli.version import __version__
 
-ORIGIN_NAME = re.compile(r"training-[0-9a-f]{16}\.json")
 _ORIGIN_FORMAT, _ORIGIN_FORMAT_VERSION = "mpu training", 1
 # Of a file of data, as it was named; without size and checksum if it was a stream, or changed meanwhile.
 _OF_FILE = {"name": str, "bytes": int | None, "sha256": str | None}
@@ -60,11 +58,6 @@ class Origin:
         return (
             json.dumps({"format": _ORIGIN_FORMAT, "format_version": _ORIGIN_FORMAT_VERSION, **asdict(self)}) + "\n"
         ).encode()
-
-
-def origin_name(manifest: bytes) -> str:
-    """Return the name of the file that belongs to a manifest."""
-    return f"training-{hashlib.sha256(manifest).hexdigest()[:16]}.json"
 
 
 def parse_origin(content: bytes, n_labels: int) -> Origin:

@@ -39,14 +39,15 @@ from mpu_cli.bundle.loading import (
     MANIFEST,
     MOST_BYTES,
     OF_LABELS,
+    ORIGIN_NAME,
     OTHER_NAMES,
     TrainedModel,
     digest,
     manifest_of,
+    origin_name,
     read_small,
 )
 from mpu_cli.bundle.model_arrays import numbers_of, parts_of
-from mpu_cli.bundle.provenance import ORIGIN_NAME, origin_name
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import (
