@@ -4,7 +4,8 @@ import json
 import math
 from typing import Any
 
-MOST_LEVELS = 100
+_MOST_LEVELS = 100
+_TOO_DEEP = f"this is not JSON that can be read: it is nested more than {_MOST_LEVELS} deep"
 
 
 def expect(condition: bool, otherwise: str) -> None:
@@ -17,14 +18,14 @@ def json_value(text: str | bytes, strict: bool = False) -> Any:
     """Return the value of a JSON text.
 
     ValueError, whose message can be part of one for users, where it is no JSON; where it is `strict`, and a key is
-    there twice, or a number is not finite; or where lists and objects in it are nested more than `MOST_LEVELS` deep,
+    there twice, or a number is not finite; or where lists and objects in it are nested more than 100 deep,
     which nobody means, and at which fails whatever calls itself for what is inside: the reader of JSON, its writer,
     `repr`.
     """
     try:
         value = json.loads(text, **_STRICT if strict else {})
     except RecursionError:
-        raise _too_deep() from None
+        raise ValueError(_TOO_DEEP) from None
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise ValueError("this is not JSON") from None
     except ValueError:  # of `_STRICT`; or of a number with thousands of digits, which is none for Python
@@ -32,7 +33,7 @@ def json_value(text: str | bytes, strict: bool = False) -> Any:
             raise
         raise ValueError("this is not JSON") from None
     level: list[dict[str, Any] | list[Any]] = [[value]]
-    for _ in range(MOST_LEVELS + 1):
+    for _ in range(_MOST_LEVELS + 1):
         level = [
             inner
             for outer in level
@@ -41,7 +42,7 @@ def json_value(text: str | bytes, strict: bool = False) -> Any:
         ]
         if not level:
             return value
-    raise _too_deep()
+    raise ValueError(_TOO_DEEP)
 
 
 def _unique(pairs: list[tuple[Any, ...]]) -> dict[str, Any]:
@@ -62,10 +63,6 @@ _STRICT: dict[str, Any] = {
     "parse_float": _finite,
     "parse_constant": _finite,
 }
-
-
-def _too_deep() -> ValueError:
-    return ValueError(f"this is not JSON that can be read: it is nested more than {MOST_LEVELS} deep")
 
 
 def json_object(text: bytes) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from typing import Any
 from mpu_cli.runtime.untrusted import json_value
 
 
-def holder(fields: Mapping[str, object], name: str) -> tuple[Mapping[str, object], str] | None:
+def holder(fields: Mapping[str, object], name: str, is_inner: bool = False) -> tuple[Mapping[str, object], str] | None:
     """Return the object in which a field is, and its name there; None if there is no such object.
 
-    The object at the end of a path may lack the field.
+    The object at the end of a path may lack the field; `is_inner` says that these fields are those of such an object.
 
     Examples
     --------
@@ -32,15 +32,11 @@ def holder(fields: Mapping[str, object], name: str) -> tuple[Mapping[str, object
     >>> holder(record, "meta.title"), holder(record, "title")
     (({'tags': ['a']}, 'title'), None)
     """
-    return _holder(fields, name, is_inner=False)
-
-
-def _holder(fields: Mapping[str, object], name: str, is_inner: bool) -> tuple[Mapping[str, object], str] | None:
     outer, _, inner = name.partition(".")
     within = None if name in fields or not inner else fields.get(outer)
     if within is None:
         return (fields, name) if is_inner or name in fields else None
-    return _holder(within, inner, is_inner=True) if isinstance(within, Mapping) else None
+    return holder(within, inner, is_inner=True) if isinstance(within, Mapping) else None
 
 
 def value_of(fields: Mapping[str, object], name: str) -> object:

@@ -194,34 +194,21 @@ _CONTROL = str.maketrans(dict.fromkeys(map(chr, (*range(0x20), *range(0x7F, 0xA0
 
 @dataclass(frozen=True)
 class Fields:
-    """The fields of a record that are read.
+    """The fields of a record that are read."""
 
-    Attributes
-    ----------
-    text : tuple of str
-        Their values, one line after another, are the text. None: the only field of the first record.
-    tags : tuple of str
-        Their values, where they are there, are the tags. None: not read.
-    id : str
-        If the first record lacks the field, no record may have it. Empty: not read.
-    separator : str
-        Separates tags that are written as one text, and not as a list.
-    needs_tags, needs_id : bool
-        Whether a table must have the fields of tags, and each record that of the id.
-    group : str
-        The field that names the group of the record. Empty: not read.
-    are_tags : bool or None
-        Whether each field of `tags` is a tag, and its value, such as 1, says whether the record has it. None: by the
-        first records.
-    """
-
+    # Their values, one line after another, are the text. None: the only field of the first record.
     text: tuple[str, ...] = (TEXT,)
+    # Their values, where they are there, are the tags. None: not read.
     tags: tuple[str, ...] = (TAGS,)
+    # If the first record lacks the field, no record may have it. Empty: not read.
     id: str = ID
-    separator: str = SEPARATOR
+    separator: str = SEPARATOR  # of tags that are written as one text, and not as a list
+    # Whether a table must have the fields of tags, and each record that of the id
     needs_tags: bool = False
     needs_id: bool = False
-    group: str = ""
+    group: str = ""  # the field that names the group of the record. Empty: not read
+    # Whether each field of `tags` is a tag, and its value, such as 1, says whether the record has it. None: by the
+    # first records.
     are_tags: bool | None = False
 
     def needed(self) -> list[str]:
@@ -235,32 +222,15 @@ DEFAULT_FIELDS = Fields()
 
 @dataclass(frozen=True)
 class Record:
-    """A text with its tags.
+    """A text with its tags."""
 
-    Attributes
-    ----------
-    line : int
-        Line of the file in which it starts, from 1.
-    text : str
-    tags : tuple of str
-        Each once, without blanks around, none of them empty.
-    id : str or None
-        None if records have no ids.
-    mended : bool
-        Whether a tab or line end within a tag, the id or the group became a blank.
-    group : str or None
-        Empty: the group without a name. None if that is not read.
-    row : Row
-        What it was made of.
-    """
-
-    line: int
+    line: int  # of the file in which it starts, from 1
     text: str
-    tags: tuple[str, ...]
-    id: str | None
-    mended: bool
-    group: str | None = None
-    row: Row = field(default=Row(0, {}), compare=False, repr=False)
+    tags: tuple[str, ...]  # each once, without blanks around, none of them empty
+    id: str | None  # None if records have no ids
+    mended: bool  # whether a tab or line end within a tag, the id or the group became a blank
+    group: str | None = None  # empty: the group without a name. None if that is not read
+    row: Row = field(default=Row(0, {}), compare=False, repr=False)  # what it was made of
 
     def size(self) -> int:
         """Return the number of its characters."""
