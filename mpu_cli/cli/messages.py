@@ -97,8 +97,7 @@ def is_quiet() -> bool:
 
 def on_terminal() -> bool:
     """Whether standard error is a terminal that shows text, so that a line can be drawn there and removed."""
-    is_terminal = bool(sys.stderr) and sys.stderr.isatty()  # None where it is closed
-    return is_terminal and not _manner.as_json and os.environ.get("TERM") != "dumb"
+    return sys.stderr.isatty() and not _manner.as_json and os.environ.get("TERM") != "dumb"
 
 
 def error(message: str) -> None:
@@ -114,7 +113,7 @@ def warn(message: str, **counts: int) -> None:
     if len(_manner.warnings) < _MOST_WARNINGS:
         _manner.warnings.append(for_terminal(without_secrets(message)))
     if _manner.verbosity >= _VERBOSE or not any(words in message for words in _manner.accepted):
-        by = "" if sys.stderr and sys.stderr.isatty() else " ".join(("", *_subject().values()))
+        by = "" if sys.stderr.isatty() else " ".join(("", *_subject().values()))
         _say("warning", f"warning: {message}{f' [mpu{by}]' * bool(by)}", message=message, **counts)
 
 

@@ -55,7 +55,7 @@ def read_frequencies(
     absent = np.isnan(c)
     if len(needed := np.setdiff1d(label_ids[absent], () if may_be_absent is None else may_be_absent)):
         raise InputError(
-            str(source),
+            source,
             None,
             f"there is no line for label {needed[0]}; each label of the data, and of a review of them, needs one",
         )
@@ -85,7 +85,7 @@ def frequencies_of_file(
             raise ValueError(f"label {label} is duplicate; remove one of the lines")
         frequencies[label] = c
 
-    read_each(text_lines(source, lenient=True), source, read_line)
+    read_each(source, read_line, lenient=True)
     return frequencies, _earlier(comments, np.array([*frequencies.values()]))
 
 
@@ -138,7 +138,7 @@ def read_groups(source: str | Path, n: int) -> InstanceGroups:
     if len(lines) != n:
         how = "more" if len(lines) > n else f"{len(lines):,}"
         problem = f"has {how} lines, and there are {counted(n, 'instance')}: line k names the group of instance k"
-        raise InputError(str(source), None, problem)
+        raise InputError(source, None, problem)
     names, numbers = np.unique(np.array(lines, dtype=object), return_inverse=True)
     return InstanceGroups(numbers, tuple(names.tolist()))
 
@@ -209,11 +209,9 @@ def read_label_features(
         again = int(np.setdiff1d(np.arange(len(lines)), first)[0])
         raise refused(again, f"label {lines.labels.indices[again]} has a line before this one; remove one of them")
     if not np.isin(ids, numbers).any():
-        raise InputError(str(path), None, f"has features of none of the labels of {data}, such as {ids[0]}")
+        raise InputError(path, None, f"has features of none of the labels of {data}, such as {ids[0]}")
     if not occurring.count(lines.features):
-        raise InputError(
-            str(path), None, f"has no feature in common with {data}; features need the same numbers in both"
-        )
+        raise InputError(path, None, f"has no feature in common with {data}; features need the same numbers in both")
     return numbers, lines.features[first]
 
 
@@ -224,7 +222,7 @@ def _refused(path: str | Path, instance: int, problem: str) -> InputError:
         preamble = Preamble()
         there = (n for n, line in lines if not preamble.end_in(line, n) and not line.startswith(b"#"))
         line = next((number for i, number in enumerate(there) if i == instance), None)
-    return InputError(str(path), line, problem)
+    return InputError(path, line, problem)
 
 
 def features_of_names(names: LabelNames, stored: Stored) -> tuple[np.ndarray, csr_array]:

@@ -351,7 +351,7 @@ def refuse_filled(source: Source, reason: str) -> None:
     for file in files_of(source):
         if (path := there(file, FILLED)) is not None:
             raise InputError(
-                str(path),
+                path,
                 None,
                 f"says which labels of {shown(file)} were filled in, and {reason}, or from the file before it was "
                 "filled in; or move this list away, and they count as annotated",
@@ -374,7 +374,7 @@ def _filled_in(file: Dataset, source: Source, ids: np.ndarray) -> csr_array | No
     if len(wrong := np.flatnonzero(~inside)):
         row, label = rows[wrong[0]] + 1, label_text(int(labels[wrong[0]]))
         raise InputError(
-            str(path),
+            path,
             cells.lines[wrong[0]],
             f"instance {row} of {shown(source)} does not have label {label}, which is said to be filled in; remove "
             "this line, or this whole list if it belongs to other data",
@@ -455,7 +455,7 @@ def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterDa
     refuse_filled(sources.file, "workers of a cluster treat all labels as annotated: train on one machine")
     if sources.rules is not None:
         raise InputError(
-            str(sources.rules),
+            sources.rules,
             None,
             "says which labels imply others, but a cluster does not use that: train on one machine, or move the file "
             "away",

@@ -95,12 +95,9 @@ def text_lines(source: str | Path, lenient: bool = False, is_ours: bool = False)
             yield line.rstrip("\r\n")
 
 
-def read_each(lines: Iterable[str], source: str | Path, read: Callable[[str], None]) -> None:
-    """Call a function with each line; it raises a ValueError with the reason if a line is wrong.
-
-    Raises InputError (the function raised a ValueError; with file and line).
-    """
-    for number, line in enumerate(lines, 1):
+def read_each(source: str | Path, read: Callable[[str], None], lenient: bool = False) -> None:
+    """Call a function with each line of a file, as `text_lines`; its ValueError becomes an InputError of the line."""
+    for number, line in enumerate(text_lines(source, lenient), 1):
         try:
             read(line)
         except ValueError as error:

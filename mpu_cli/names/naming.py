@@ -230,7 +230,7 @@ def _labels(source: str | Path, ids: "np.ndarray", names: LabelNames | None) -> 
         if text := without_brackets(line.partition("\t")[0].strip()):
             lines.append((text, as_number(text) if names is None else names.find(text)))
 
-    read_each(text_lines(source), source, read)
+    read_each(source, read)
     known = set(ids.tolist())
     used = known.intersection(number for _, number in lines)
     if not used:
@@ -275,11 +275,11 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
             )
         pairs.append((number(fields[0]), number(fields[1])))
 
-    read_each(text_lines(source, lenient=True), source, read)
+    read_each(source, read, lenient=True)
     pairs_in_use = sum(min(pair) >= 0 for pair in pairs)
     if unused and not pairs_in_use:
         pairs.clear()
-        read_each(text_lines(source, lenient=True), source, read)  # which says what is wrong with the first one
+        read_each(source, read, lenient=True)  # which says what is wrong with the first one
     if unused:
         _log.warning(
             f"{shown(source)}: {counted(len(pairs) - pairs_in_use, 'line')} of {len(pairs):,} with unused "

@@ -249,7 +249,7 @@ def iter_chunks(
                 instances += len(chunk)
                 yield chunk
         if not instances and not may_be_empty:
-            raise InputError(str(source), None, "the files have no instances")
+            raise InputError(source, None, "the files have no instances")
         return
     with open_input(source) as stream:
         measured = Counted(stream) if contents is not None and str(source) in contents else None
@@ -299,7 +299,7 @@ def iter_stream(
 def no_labels(source: Source) -> InputError:
     """Return the error of a file, or of files, without labels."""
     return InputError(
-        str(source),
+        source,
         None,
         "no instance has a label, so there is nothing to learn; labels begin a line, such as 3,7 1:0.5; if they are in "
         "a file of their own, name both files as in docs/guide/formats.md: X.txt and Y.txt",

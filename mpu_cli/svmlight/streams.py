@@ -219,18 +219,18 @@ def _joined(pair: _Pair) -> Iterator[bytes]:
     (n, _, d), (m, _, q) = (_header(path) or (0, 0, 0) for path in pair)
     if n != m:
         problem = f"the header declares {m} instances, but {n} in {pair.features}; are both files of the same data?"
-        raise InputError(str(pair.labels), 1, problem)
+        raise InputError(pair.labels, 1, problem)
     yield b"%d %d %d\n" % (n, d, q)
     lines = zip_longest(*(_lines_below_header(path) for path in pair))
     for number, (features, labels) in enumerate(lines, 2):
         if features is None or labels is None:
             ended, other = pair if features is None else reversed(pair)
-            raise InputError(str(ended), number, f"the file ends before this line, which {other} has; is it cut short?")
+            raise InputError(ended, number, f"the file ends before this line, which {other} has; is it cut short?")
         if not _LABELS.fullmatch(labels):
-            raise InputError(str(pair.labels), number, "expected labels, such as 3:1 7:1")
+            raise InputError(pair.labels, number, "expected labels, such as 3:1 7:1")
         if not _FEATURES.match(features):
             problem = f"expected features, such as 1:0.5 4:2, since labels are in {pair.labels}"
-            raise InputError(str(pair.features), number, problem)
+            raise InputError(pair.features, number, problem)
         yield b"%b %b\n" % (b",".join(_VALUE.sub(b"", labels).split()), features)
 
 
@@ -259,11 +259,11 @@ def _opened(source: str | Path) -> Iterator[ReadableLines]:
             problem = f"cannot be read: {error.strerror}" + "; give the files in it" * is_folder
             if is_folder and (Path(source) / "manifest.json").is_file():
                 problem = "is a model, not a file of data; give the data here, and a model where MODEL stands"
-            raise InputError(str(source), None, problem) from error
+            raise InputError(source, None, problem) from error
         try:
             yield _decompressed(raw, source)
         except _DAMAGE as error:
-            raise InputError(str(source), None, _fault(source, error)) from error
+            raise InputError(source, None, _fault(source, error)) from error
 
 
 def refuse_unreadable(files: Iterable[str]) -> None:
@@ -298,7 +298,7 @@ def _zstd(file: str | Path) -> Any:
         with suppress(ImportError):
             return import_module(module)
     problem = "zstd data need backports.zstd; install it with: pip install backports.zstd"
-    raise InputError(str(file), None, f"{problem}; or decompress with: zstd -dc")
+    raise InputError(file, None, f"{problem}; or decompress with: zstd -dc")
 
 
 def _contents(raw: BufferedReader, decompressor: Callable[[], Any], padding: bytes = b"") -> Iterator[bytes]:
@@ -402,7 +402,7 @@ class _AbortedError(Exception):
 
 def _destination(target: str | Path) -> AbstractContextManager[BinaryIO]:
     if str(target) in _STANDARD_OUTPUT:
-        return _standard_output()
+        return nullcontext(sys.stdout.buffer)
     if open_already := _DESCRIPTOR.fullmatch(str(target)):
         return os.fdopen(os.dup(int(open_already[1] or _STANDARD_ERROR)), "wb")
     path = Path(os.path.realpath(target))
@@ -412,14 +412,6 @@ def _destination(target: str | Path) -> AbstractContextManager[BinaryIO]:
         if not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return replacing(path)
-
-
-@contextmanager
-def _standard_output() -> Iterator[BinaryIO]:
-    if sys.stdout is None:
-        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-    yield sys.stdout.buffer
-    sys.stdout.buffer.flush()
 
 
 def _compressed(raw: BinaryIO, target: str | Path) -> AbstractContextManager[Writable]:

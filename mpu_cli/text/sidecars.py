@@ -264,7 +264,7 @@ class Sidecars:
         return content
 
 
-def wrong_number_of_ids(file: str, are_more: bool, source: Source) -> InputError:
+def wrong_number_of_ids(file: str | Path, are_more: bool, source: Source) -> InputError:
     """Return the error that ids beside a file are not as many as the instances of a source."""
     how = "more" if are_more else "fewer"
     return InputError(

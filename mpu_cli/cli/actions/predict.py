@@ -85,10 +85,10 @@ def _rows_of(source: str | Path, sidecars: Sidecars | None, reading: Reading, ru
     for chunk in iter_chunks(source, reading, run=run, may_be_empty=True, contents=sidecars.contents):
         taken = list(islice(ids, len(chunk)))
         if len(taken) < len(chunk):
-            raise wrong_number_of_ids(str(source), False, source)
+            raise wrong_number_of_ids(source, False, source)
         yield chunk.features, taken
     if read is not None and next(ids, None) is not None:
-        raise wrong_number_of_ids(str(source), True, source)
+        raise wrong_number_of_ids(source, True, source)
     sidecars.refuse(IDS)
 
 
@@ -237,7 +237,7 @@ def predict(
                 count(of_slice.instances)
                 found += of_slice
         except OverflowingError:
-            raise InputError(str(source), None, "feature values are too large; scale them as in training") from None
+            raise InputError(source, None, "feature values are too large; scale them as in training") from None
     return found
 
 
@@ -373,7 +373,7 @@ def command(
             "With --cluster, FILEs contain vectors, and predictions go to a directory: give -o OUT/."
         )
     # On a terminal, predictions and the line of progress would overwrite each other.
-    to_terminal = output == "-" and sys.stdout is not None and sys.stdout.isatty()
+    to_terminal = output == "-" and sys.stdout.isatty()
     found = Fitness()
     work = bytes_of(as_one(names)) if on is None else len(names)
     if into_folder:

@@ -89,7 +89,7 @@ def write_filled(
             out.write(block.written(texts))
             copied, new = copied + count, new + int(absent.sum())
         if copied != n or content not in (None, again.content()):
-            raise changed(str(source))
+            raise changed(source)
     return new
 
 
@@ -283,7 +283,7 @@ def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) 
     drawn = Scored(data, replace(options, features=LINEAR), run, data.scores).questions(n, allowed)
     answered = 0 if data.answers is None else len(data.answers)
     if not len(drawn):
-        raise InputError(str(sources.file), None, "there is nothing to ask: no label can be missing")
+        raise InputError(sources.file, None, "there is nothing to ask: no label can be missing")
     by = f"by {answered} answers" if answered else "if half of the labels are missing"
     design = OF_TRUE, OF_FALSE, LEAST, by
     with open_output(outputs.target) as out:
@@ -328,9 +328,9 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path 
     refuse_unwritable(outputs.target)
     if outputs.fill:
         if isinstance(sources.file, Files):
-            raise InputError(str(sources.file), None, "labels can be filled in only one file at a time; give one FILE")
+            raise InputError(sources.file, None, "labels can be filled in only one file at a time; give one FILE")
         if str(sources.file) == STANDARD_STREAM or not Path(sources.file).is_file():
-            raise InputError(str(sources.file), None, "filling in labels reads the data twice; give a file")
+            raise InputError(sources.file, None, "filling in labels reads the data twice; give a file")
     if listed is not None and listed.absolute() == beside(str(sources.file), FILLED).absolute():
         raise MpuError(f"{listed} says what is filled in, and would stand beside FILE too; give --output another name")
     return rules
