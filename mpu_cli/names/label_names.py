@@ -117,8 +117,6 @@ class LabelNames:
     `text`: a line for each label, ascending: its number and its names, separated by tabs.
     `source`: their file, for messages.
 
-    Examples
-    --------
     >>> names = LabelNames.of({1: ("news",), 2: ("sport", "games"), 3: ("sport",), 4: ()})
     >>> [names.written(number) for number in (1, 2, 3, 4)]
     ['news', 'sport (2)', 'sport (3)', '4']
@@ -291,8 +289,6 @@ def _listed(numbers: list[int]) -> str:
 class RecordIds:
     """An id for each instance, in their order. Several records may have the same one.
 
-    Examples
-    --------
     >>> ids = RecordIds(["b1", "b2", "b1"])
     >>> ids.texts[1], ids.instance("b2"), ids.is_of("b1", 2)
     ('b2', 1, True)

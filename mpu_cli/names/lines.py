@@ -156,8 +156,6 @@ _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 def cell(text: str) -> str:
     """Return the cell of a text: no formula, one line, no tab.
 
-    Examples
-    --------
     >>> cell("=1+1"), cell("'=1+1"), cell("plain")
     ("'=1+1", "''=1+1", 'plain')
     >>> print(cell('"Capital" (book)').replace('"', "''"))
@@ -175,8 +173,6 @@ def meanings(text: str) -> list[str]:
     Spreadsheets also put quotation marks around a text that has a comma or quotation marks in it, and people write
     texts as they are.
 
-    Examples
-    --------
     >>> meanings("'=1+1")
     ['=1+1', "'=1+1"]
     >>> meanings('"Bread, butter"')
@@ -194,8 +190,6 @@ def meanings(text: str) -> list[str]:
 def first_repeated(names: Iterable[str]) -> str | None:
     """Return the first name that is repeated, empty ones aside; None if there is none.
 
-    Examples
-    --------
     >>> first_repeated(["", "a", "b", "", "b", "a"])
     'a'
     """
@@ -208,8 +202,6 @@ def delimiter_of(header: str, own: str, needed: Iterable[str]) -> str:
     Of a comma, a semicolon, a tab and a vertical bar it is the one that gives most of the needed names, or else its
     own one, or else the one that gives most names.
 
-    Examples
-    --------
     >>> delimiter_of("id;text;tags, all", ",", ["text"]), delimiter_of("id\ttext", ",", [])
     (';', '\t')
     """

@@ -55,8 +55,6 @@ _NO_VECTORS = (
 def compression_of(beginning: bytes) -> str | None:
     """Return the suffix of compressed data that are read, by how they begin; None if these are none.
 
-    Examples
-    --------
     >>> compression_of(b"\\x1f\\x8b\\x08"), compression_of(b"3,7 1:0.5")
     ('.gz', None)
     """
@@ -67,8 +65,6 @@ def compression_of(beginning: bytes) -> str | None:
 def problem_of(beginning: bytes) -> str | None:
     """Return what data that begin so are, and what to do, if no command reads them; None otherwise.
 
-    Examples
-    --------
     >>> problem_of(b"LZIP\\x01...")
     'this is an archive, or compressed twice or in a way that is not read; extract the file from it first'
     >>> problem_of(b"3,7 1:0.5")
@@ -81,8 +77,6 @@ def problem_of_line(line: bytes, of_scores: bool = False) -> str | None:
 
     `of_scores`: whether it should be a prediction.
 
-    Examples
-    --------
     >>> problem_of_line(b"id,text,tags")  # doctest: +ELLIPSIS
     'this is a table; mpu vectorize makes LIBSVM data of texts in a table; ...'
     >>> problem_of_line(b"sport,news 1:0.5")
@@ -96,8 +90,6 @@ def problem_of_line(line: bytes, of_scores: bool = False) -> str | None:
 def utf16_of(beginning: bytes) -> str | None:
     """Return the encoding of text in UTF-16, by how it begins; None if it is none.
 
-    Examples
-    --------
     >>> utf16_of(b"\\xff\\xfea\\0"), utf16_of(b"a,b")
     ('utf-16-le', None)
     """

@@ -97,8 +97,6 @@ class Instance(NamedTuple):
 def plain_labels(text: bytes, reading: Reading = DEFAULT_READING) -> bytes:
     """Return lines with labels of digits alone, or without what stands in the place of labels that are not wanted.
 
-    Examples
-    --------
     >>> plain_labels(b"1, 2.0 3:0.5\\n+4 1:1")
     b'1,2 3:0.5\\n4 1:1'
     """

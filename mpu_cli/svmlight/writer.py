@@ -56,8 +56,6 @@ def find_labels(block: bytes) -> list[dict[int, bytes]]:
 
     `block`: whole lines that follow the grammar, with `plain_labels`, without the header; ValueError where they do not.
 
-    Examples
-    --------
     >>> find_labels(b"3,07 1:0.5\\n2:1\\n")
     [{3: b'3', 7: b'07'}, {}]
     """
@@ -70,8 +68,6 @@ def with_labels(block: bytes, labels: Iterable[Iterable[bytes]]) -> bytes:
 
     But a space is inserted where the line would otherwise no longer be an instance, or begin with a comment.
 
-    Examples
-    --------
     >>> with_labels(b"3 1:0.5\\n2:1\\n", [[b"3", b"7"], [b"4", b"5"]])
     b'3,7 1:0.5\\n4,5 2:1\\n'
     """

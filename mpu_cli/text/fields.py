@@ -22,8 +22,6 @@ def holder(fields: Mapping[str, object], name: str, is_inner: bool = False) -> t
 
     The object at the end of a path may lack the field; `is_inner` says that these fields are those of such an object.
 
-    Examples
-    --------
     >>> record = {"meta": {"tags": ["a"]}, "meta.id": 3}
     >>> holder(record, "meta.tags")
     ({'tags': ['a']}, 'tags')
@@ -48,8 +46,6 @@ def value_of(fields: Mapping[str, object], name: str) -> object:
 def set_value(fields: dict[str, Any], name: str, value: object) -> None:
     """Set the field of a name or path; without it in an object of its own. ValueError: the path is that of no object.
 
-    Examples
-    --------
     >>> record = {"meta": {"id": 7}, "meta.n": 1}
     >>> set_value(record, "meta.tags", ["a"])
     >>> set_value(record, "meta.n", 2)
@@ -90,8 +86,6 @@ def listed(text: str) -> list[object] | None:
 
     Raises ValueError (it begins as a list, and is none that can be read).
 
-    Examples
-    --------
     >>> listed("['a', 'b, c']"), listed("<python><c++>"), listed("a; b"), listed("[Anonymous]")
     (['a', 'b, c'], ['python', 'c++'], None, None)
     """
@@ -115,8 +109,6 @@ def relisted(text: str, removed: Callable[[object], bool], added: Iterable[str])
 
     Raises ValueError (a tag cannot be written in this form).
 
-    Examples
-    --------
     >>> relisted("['a','b']", lambda tag: tag == "a", ["it's"]), relisted("<a>", lambda tag: False, ["b"])
     ('[\\'b\\',"it\\'s"]', '<a><b>')
     """
