@@ -240,6 +240,18 @@ def shared_set(request) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="session")
+def instances() -> list[str]:
+    """Lines of data with few words each, learned in a moment: half of each label's six words, and five of no label."""
+    rng, lines = np.random.default_rng(0), []
+    for labels in rng.random((1500, 10)) < 0.35:
+        words = [6 * k + i for k in np.flatnonzero(labels) for i in rng.choice(6, 3, replace=False)]
+        words += [60 + i for i in rng.choice(100, 5, replace=False)]
+        numbers = ",".join(map(str, np.flatnonzero(labels) + 1))
+        lines.append(numbers + "".join(f" {k + 1}:1" for k in sorted(words)) + "\n")
+    return lines
+
+
+@pytest.fixture(scope="session")
 def topics():
     """Four topics, each with words of its own; a third of the labels is missing."""
     rng = np.random.default_rng(0)

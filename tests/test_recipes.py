@@ -9,7 +9,6 @@ import subprocess
 import sys
 from textwrap import dedent
 
-import numpy as np
 import pytest
 
 from tests.conftest import ROOT
@@ -132,18 +131,6 @@ def test_cron_with_a_log_mails_the_error_of_a_failure(shell, tmp_path):
 
 
 # The guides: half a dozen commands each, in processes, with default options.
-
-
-@pytest.fixture(scope="module")
-def instances() -> list[str]:
-    """Lines of data with few words each, learned in a moment: half of each label's six words, and five of no label."""
-    rng, lines = np.random.default_rng(0), []
-    for labels in rng.random((1500, 10)) < 0.35:
-        words = [6 * k + i for k in np.flatnonzero(labels) for i in rng.choice(6, 3, replace=False)]
-        words += [60 + i for i in rng.choice(100, 5, replace=False)]
-        numbers = ",".join(map(str, np.flatnonzero(labels) + 1))
-        lines.append(numbers + "".join(f" {k + 1}:1" for k in sorted(words)) + "\n")
-    return lines
 
 
 @pytest.mark.slow
