@@ -2,6 +2,7 @@
 
 import gzip
 import logging
+import os
 
 import numpy as np
 import pytest
@@ -110,6 +111,13 @@ def test_names_that_vectorize_keeps_may_begin_with_a_number(file):
 def test_predictions_beside_the_data_are_not_taken_for_names(file, text):
     file(text, "news.labels")
     assert Naming().names_of(LABELS, file("1 1:1\n", "news.svm")) is None
+
+
+def test_nothing_lies_beside_a_pipe(file, tmp_path):
+    file("news\nsport\npolitics\n", "news.labels")
+    file("doc 1\n", "news.text/ids")
+    os.mkfifo(tmp_path / "news.svm")
+    assert Naming().names_of(LABELS, tmp_path / "news.svm") is None and read_ids(tmp_path / "news.svm") is None
 
 
 def test_ids_beside_the_data(file, tmp_path):

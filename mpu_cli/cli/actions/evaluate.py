@@ -1,6 +1,6 @@
 """Evaluate the predictions of a file or model by true labels, or compare several."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ from mpu_cli.runtime.run import Bytes, Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import gathered, iter_chunks
-from mpu_cli.svmlight.streams import Contents, Files, bytes_of, refuse_unreadable
+from mpu_cli.svmlight.streams import Files, bytes_of, refuse_unreadable
 from mpu_cli.text.sidecars import Sidecars
 
 _DECIDING_METRIC = "micro_f1"
@@ -71,58 +71,64 @@ def _candidate(name: str, threshold: float | None) -> tuple[bundle.TrainedModel 
     return model, Form(name, threshold, labels=model is not None, scores=model is not None)
 
 
+@dataclass
+class Truth:
+    """Data with true labels: a file, and how it is read."""
+
+    file: str
+    reading: Reading
+    run: Run
+
+    def __post_init__(self) -> None:
+        self.sidecars = Sidecars(self.file)
+
+    def chunks(self) -> Iterator[Dataset]:
+        """Read the file."""
+        return iter_chunks(self.file, self.reading, run=self.run, contents=self.sidecars.contents)
+
+    def predicted(self, model: bundle.TrainedModel) -> Iterator[tuple[Dataset, Dataset]]:
+        """Yield instances, a few at a time, and what a model predicts of them.
+
+        These are label sets by the thresholds of the model, and all scores.
+        """
+        self.sidecars.refuse_other_vectorizer(model.packed_vectorizer)
+        ids, width = model.label_ids, int(model.label_ids[-1]) + 1
+        rows = max(1, _PROBABILITIES // min(len(ids), FEW_LABELS))
+        for part in (data[start : start + rows] for data in self.chunks() for start in range(0, len(data), rows)):
+            try:
+                predicted = reaching(model.predictor, part.features, model.predictor.thresholds, self.run)
+            except OverflowingError:
+                raise InputError(self.file, None, "feature values are too large; scale them as in training") from None
+            n, q = predicted.shape
+            chosen = reached(predicted, model.predictor.thresholds)
+            if isinstance(predicted, np.ndarray):
+                scores = csr_array((predicted.ravel(), np.tile(ids, n), np.arange(n + 1) * q), shape=(n, width))
+            else:
+                scores = csr_array((predicted.data, ids[predicted.indices], predicted.indptr), shape=(n, width))
+            labels = csr_array((chosen.data, ids[chosen.indices], chosen.indptr), shape=(n, width))
+            yield part, Dataset(labels, scores)
+
+
 def _pairs(
-    name: str,
-    model: bundle.TrainedModel | None,
-    truth: str,
-    reading: Reading,
-    run: Run,
-    called: str = "PREDICTIONS",
-    contents: Contents | None = None,
+    name: str, model: bundle.TrainedModel | None, truth: Truth, called: str = "PREDICTIONS"
 ) -> Iterator[tuple[Dataset, Dataset]]:
     """Yield instances of data and their predictions (`evaluation.compare`); `called`: in messages.
 
-    Then say whether the model, if it is one, fits the data. `contents`: as for `iter_chunks`.
+    Then say whether the model, if it is one, fits the data.
     """
-    chunks = iter_chunks(truth, reading, run=run, contents=contents)
     if model is None:
-        yield from lockstep(chunks, iter_predictions(name, reading, run), called)
+        yield from lockstep(truth.chunks(), iter_predictions(name, truth.reading, truth.run), called)
         return
     fitness = Fitness()
-    for true, predicted in predicted_pairs(model, truth, chunks, run):
+    for true, predicted in truth.predicted(model):
         fitness += Fitness.of(model, true.features, true.labels)
         yield true, predicted
     if not fitness.entries:
-        warn(f"{truth}: no instance has a feature, such as 1:0.5")
+        warn(f"{truth.file}: no instance has a feature, such as 1:0.5")
     for note in fitness.notes():
         info(f"{name}: {note}")
     for warning in fitness.warnings(model):
         warn(f"{name}: {warning}")
-
-
-def predicted_pairs(
-    model: bundle.TrainedModel, truth: str, chunks: Iterable[Dataset], run: Run
-) -> Iterator[tuple[Dataset, Dataset]]:
-    """Yield instances of data, a few at a time, and what a model predicts of them.
-
-    These are label sets by the thresholds of the model, and all scores.
-    """
-    Sidecars(truth).refuse_other_vectorizer(model.packed_vectorizer)
-    ids, width = model.label_ids, int(model.label_ids[-1]) + 1
-    rows = max(1, _PROBABILITIES // min(len(ids), FEW_LABELS))
-    for part in (data[start : start + rows] for data in chunks for start in range(0, len(data), rows)):
-        try:
-            predicted = reaching(model.predictor, part.features, model.predictor.thresholds, run)
-        except OverflowingError:
-            raise InputError(truth, None, "feature values are too large; scale them as in training") from None
-        n, q = predicted.shape
-        chosen = reached(predicted, model.predictor.thresholds)
-        if isinstance(predicted, np.ndarray):
-            scores = csr_array((predicted.ravel(), np.tile(ids, n), np.arange(n + 1) * q), shape=(n, width))
-        else:
-            scores = csr_array((predicted.data, ids[predicted.indices], predicted.indptr), shape=(n, width))
-        labels = csr_array((chosen.data, ids[chosen.indices], chosen.indptr), shape=(n, width))
-        yield part, Dataset(labels, scores)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,22 +152,16 @@ class Metrics:
     calibration: bool
     reviewed: Sequence[str]
 
-    def rates_of(self, truth: Sidecars) -> Propensities | None:
+    def rates_of(self, truth: Truth) -> Propensities | None:
         """Return the label frequencies of the truth; None where it is complete. InputError for a malformed file."""
         if not isinstance(self.c, Path):
             return None if self.c is None else Propensities.of_all(self.c)
-        names = truth.names_of(self.naming, np.empty(0, int))
+        names = truth.sidecars.names_of(self.naming, np.empty(0, int))
         return _propensities(self.c, names)
 
 
 def evaluate_several(
-    truth: str,
-    predictions: Sequence[str],
-    metrics: Metrics,
-    *,
-    count: Callable[[int], None],
-    reading: Reading,
-    run: Run,
+    truth: Truth, predictions: Sequence[str], metrics: Metrics, count: Callable[[int], None]
 ) -> dict[str, Any]:
     """Compare several predictions with the same true labels, and the others with the first.
 
@@ -169,9 +169,9 @@ def evaluate_several(
     `count`: called with how many more instances have been compared, for each of the predictions.
     """
     refuse_unreadable(name for name in predictions if not Path(name).is_dir())
-    c = metrics.rates_of(Sidecars(truth))
-    every = [_counted(name, truth, metrics, c, count, reading, run) for name in predictions]
-    values, differences = compare(every, c is not None, run.seed)
+    c = metrics.rates_of(truth)
+    every = [_counted(name, truth, metrics, c, count) for name in predictions]
+    values, differences = compare(every, c is not None, truth.run.seed)
     common = [name for name in values[0] if all(name in one for one in values)]
     if missing := [name for name in metrics.names or () if name not in common]:
         without = next(name for name, one in zip(predictions, values, strict=True) if missing[0] not in one)
@@ -202,19 +202,11 @@ def evaluate_several(
     }
 
 
-def _counted(
-    name: str,
-    truth: str,
-    metrics: Metrics,
-    c: Propensities | None,
-    count: Callable[[int], None],
-    reading: Reading,
-    run: Run,
-) -> Counts:
+def _counted(name: str, truth: Truth, metrics: Metrics, c: Propensities | None, count: Callable[[int], None]) -> Counts:
     """Count one of several predictions."""
     model, form = _candidate(name, metrics.threshold)
     listed, over, gains = [], [], []
-    for true, predicted in _pairs(name, model, truth, reading, run, name):
+    for true, predicted in _pairs(name, model, truth, name):
         cut = form.see(predicted)
         labels = true.labels if c is None else c.weighted(true.labels)
         listed.append((labels, predicted.labels))
@@ -258,9 +250,7 @@ _CUT = (
 )
 
 
-def evaluate(
-    truth: str, predictions: str, metrics: Metrics, *, count: Callable[[int], None], reading: Reading, run: Run
-) -> dict[str, Any]:
+def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[int], None]) -> dict[str, Any]:
     """Compare predictions with true labels.
 
     `predictions`: a file; or a model, whose label sets and scores they are.
@@ -269,21 +259,20 @@ def evaluate(
     all_names: LabelNames | None = None
     propensities = None
     if metrics.training is not None:
-        annotated = (chunk.labels for chunk in iter_chunks(metrics.training, reading, run=run))
+        annotated = (chunk.labels for chunk in iter_chunks(metrics.training, truth.reading, run=truth.run))
         propensities = Propensities.of_annotations(annotated, metrics.propensity_a, metrics.propensity_b)
     elif metrics.frequencies is not None:
         propensities = _propensities(metrics.frequencies)
-    sidecars = Sidecars(truth)
-    frequencies = metrics.rates_of(sidecars)
+    frequencies = metrics.rates_of(truth)
     model, form = _candidate(predictions, metrics.threshold)
     comparison = Comparison(form, metrics.ks, propensities, metrics.calibration, frequencies)
-    pairs = _pairs(predictions, model, truth, reading, run, contents=sidecars.contents)
+    pairs = _pairs(predictions, model, truth)
     more: dict[str, Any] = {}
     if metrics.reviewed:
-        (true, listed), all_names = _reviewed_pair(truth, sidecars, pairs, metrics)
+        (true, listed), all_names = _reviewed_pair(truth, pairs, metrics)
         comparison.add(true, listed)
         predicted = labels_from_scores(listed.features, metrics.threshold) if form.is_cut else listed.labels
-        found = intervals(Counts.of([(true.labels, predicted)]), seed=run.seed)
+        found = intervals(Counts.of([(true.labels, predicted)]), seed=truth.run.seed)
         more["intervals"] = {name: ends for name, ends in found.items() if name.startswith("micro")}
     else:
         for true, listed in pairs:
@@ -315,20 +304,20 @@ def evaluate(
         if metrics.by_number:
             all_names = None
         elif not metrics.reviewed:
-            all_names = sidecars.names_of(metrics.naming, counts.labels)
+            all_names = truth.sidecars.names_of(metrics.naming, counts.labels)
         names = [all_names.name(label) for label in counts.labels.tolist()] if all_names else None
         report["per_label"] = per_label_report(counts, c, names)
     return report
 
 
 def _reviewed_pair(
-    truth: str, sidecars: Sidecars, pairs: Iterator[tuple[Dataset, Dataset]], metrics: Metrics
+    truth: Truth, pairs: Iterator[tuple[Dataset, Dataset]], metrics: Metrics
 ) -> tuple[tuple[Dataset, Dataset], LabelNames | None]:
     """Return complete label sets and predictions of the instances that were drawn at random and reviewed; and names."""
     data, listed = (gathered(iter(parts)) for parts in zip(*pairs, strict=True))
-    names = sidecars.names_of(metrics.naming, data.occurring_labels()[1])
-    decided = decisions.read(metrics.reviewed, names, sidecars.ids(len(data)))
-    matched = match(decided, data, truth)
+    names = truth.sidecars.names_of(metrics.naming, data.occurring_labels()[1])
+    decided = decisions.read(metrics.reviewed, names, truth.sidecars.ids(len(data)))
+    matched = match(decided, data, truth.file)
     if matched.sampled is None or matched.verified is None:
         raise MpuError(
             f"{', '.join(metrics.reviewed)}: no instance was drawn at random and completely reviewed, and others would "
@@ -430,10 +419,11 @@ def command(
     sizes = [bytes_of(Files([truth, name])) for name in predictions]
     counted_by = None if None in sizes else Bytes(sum(size or 0 for size in sizes))
     with run.step("evaluating", counted_by) as count:
+        data = Truth(truth, reading, run)
         if several:
-            report = evaluate_several(truth, predictions, wanted, reading=reading, run=run, count=count)
+            report = evaluate_several(data, predictions, wanted, count)
         else:
-            report = evaluate(truth, predictions[0], wanted, reading=reading, run=run, count=count)
+            report = evaluate(data, predictions[0], wanted, count)
     output_report(report, as_json, print_comparison if several else _print_report)
     for name, number in fail_below:
         if name not in report:

@@ -1,7 +1,6 @@
 """The gate of ``mpu train --accept-on``: a new model takes the place of the present one if it is not worse."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,14 @@ from mpu_cli.bundle import TrainedModel, Writer
 from mpu_cli.bundle.loading import manifest_of
 from mpu_cli.bundle.predicting import Fitness
 from mpu_cli.bundle.writing import check_kept
-from mpu_cli.cli.actions.evaluate import conclusion_on, predicted_pairs
+from mpu_cli.cli.actions.evaluate import Truth, conclusion_on
 from mpu_cli.cli.commands import KS, Acceptance
 from mpu_cli.cli.messages import warn
 from mpu_cli.core.labels.problem import hashes_of
 from mpu_cli.errors import BusyError, FilesError, InputError, ModelError, shown, without_secrets
 from mpu_cli.evaluation.bootstrap import Counts, Difference, compare, ranking_gains
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.text.stored import is_same
 
 _NEW, _PRESENT = "the new model", "the present one"
@@ -35,11 +32,12 @@ class Gate:
     """
 
     def __init__(self, acceptance: Acceptance, target: Path, reading: Reading, run: Run) -> None:
-        self.acceptance, self.target, self.reading, self.run = acceptance, target, reading, run
+        self.acceptance, self.target, self.run = acceptance, target, run
+        self.truth = Truth(acceptance.test, reading, run)
         self.packed_vectorizer: bytes | None = None  # that of the others
         # Names of the others, and what was counted of them: the present model first, if there is one, then those before
         self.others: list[tuple[str, Counts]] = []
-        if not sum(chunk.labels.nnz for chunk in self._chunks()):
+        if not sum(chunk.labels.nnz for chunk in self.truth.chunks()):
             raise InputError(acceptance.test, None, "has no labels, so no model can be tested on it")
         kept = check_kept(target, acceptance.keep)[: acceptance.keep]
         self.present = manifest_of(target)
@@ -72,7 +70,7 @@ class Gate:
         """Raise FilesError where the test data are among the training data, in one piece, whatever their labels."""
         seen = hashes_of(features)
         rows, done = np.arange(len(seen)), 0
-        for chunk in self._chunks():
+        for chunk in self.truth.chunks():
             for tested in hashes_of(chunk.features):
                 rows = rows[rows + done < len(seen)]
                 rows = rows[seen[rows + done] == tested]
@@ -146,12 +144,9 @@ class Gate:
         said = conclusion_on(self.others[decisive][0], _NEW, self.acceptance.accept_metric, gains[decisive])
         return not worse, said, gains[decisive]
 
-    def _chunks(self) -> Iterator[Dataset]:
-        return iter_chunks(self.acceptance.test, self.reading, run=self.run)
-
     def _tested(self, model: TrainedModel) -> tuple[Counts, Fitness]:
         chunks, gains, fitness = [], [], Fitness()  # of label sets by the thresholds of the model itself
-        for true, predicted in predicted_pairs(model, self.acceptance.test, self._chunks(), self.run):
+        for true, predicted in self.truth.predicted(model):
             fitness += Fitness.of(model, true.features, true.labels)
             chunks.append((true.labels, predicted.labels))
             gains.append(ranking_gains(true.labels, predicted.features, KS))
