@@ -19,7 +19,7 @@ from mpu_cli.core.frequency.label_frequency import refuse_refuted
 from mpu_cli.core.frequency.single_frequencies import rows_of_groups
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.labels.verified import VerifiedLabels, widened
+from mpu_cli.core.labels.verified import Verdict, VerifiedLabels, widened
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import count_positives, values_at
@@ -104,6 +104,8 @@ class TrainingData(Problem):
     implications: Implications | None = None  # which labels imply others, if there are rules
     scores: np.ndarray | None = None  # float32, shape (n, q): out-of-fold scores of another classifier, from 0 to 1
     file_content: Content | None = None  # size and checksum of the uncompressed file, if requested
+    # Instances and labels, as written in files, that `mpu suggest` has filled in and nobody has decided: not annotated
+    filled_in: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def instances_of_file(self) -> int:
@@ -124,6 +126,14 @@ class TrainingData(Problem):
     def annotations(self) -> np.ndarray:
         """How many instances are annotated with each label: ndarray of int, shape (q,)."""
         return count_positives(self.labels)
+
+    @property
+    def filled(self) -> csr_array | None:
+        """The same as a matrix: bool, shape (n, q)."""
+        if self.filled_in is None:
+            return None
+        rows, labels = self.filled_in
+        return csr_array((np.ones(len(rows), bool), (rows, np.searchsorted(self.ids, labels))), shape=self.labels.shape)
 
     @property
     def annotations_of_file(self) -> np.ndarray:
@@ -300,14 +310,10 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     )
     if sources.reviewed:
         data = _with_reviews(data, sources, file)
-    filled = _filled_in(file, sources.file, data.ids)
-    if filled is not None:
-        data = replace(data, labels=csr_array(data.labels > filled))
+    if (filled_in := _filled_in(file, sources.file)) is not None:
+        data = _as_annotated(data, *filled_in)
     if sources.rules is not None:
         data = _with_implications(data, read_implications(sources.rules, data.names), sources.rules)
-    if filled is not None:
-        known = data.verified or VerifiedLabels.of(filled.shape)
-        data = replace(data, verified=known.with_filled_in(filled))
     if sources.same_fold is not None:
         data = replace(data, same_fold=read_groups(sources.same_fold, len(data)).of_instances)
     if sources.groups is not None:
@@ -358,8 +364,8 @@ def refuse_filled(source: Source, reason: str) -> None:
             )
 
 
-def _filled_in(file: Dataset, source: Source, ids: np.ndarray) -> csr_array | None:
-    """Read which labels of a file were filled in, if a list beside it says so: bool, shape (n, q); else None.
+def _filled_in(file: Dataset, source: Source) -> tuple[np.ndarray, np.ndarray] | None:
+    """Read which instances had which labels filled in, if a list beside the file says so; else None.
 
     The list is as `mpu suggest` writes it, a review file; only instances and labels are read.
     Raises InputError (a line is not an instance with a label of the data).
@@ -379,8 +385,19 @@ def _filled_in(file: Dataset, source: Source, ids: np.ndarray) -> csr_array | No
             f"instance {row} of {shown(source)} does not have label {label}, which is said to be filled in; remove "
             "this line, or this whole list if it belongs to other data",
         )
-    _log.info(f"{path}: {counted(len(rows), 'label')} of {shown(source)} filled in: known, and not annotated")
-    return csr_array((np.ones(len(rows), bool), (rows, np.searchsorted(ids, labels))), shape=(len(file), len(ids)))
+    _log.info(f"{path}: {counted(len(rows), 'label')} of {shown(source)} filled in: not annotated")
+    return rows, labels
+
+
+def _as_annotated(data: TrainingData, rows: np.ndarray, labels: np.ndarray) -> TrainingData:
+    """Return the data without labels that were filled in, but those of complete instances, which people have seen."""
+    columns = np.searchsorted(data.ids, labels)
+    verified = data.verified or VerifiedLabels.of(data.labels.shape)
+    is_open = values_at(verified.cells, rows, columns) == Verdict.UNKNOWN
+    taken = ~(is_open & (verified.instances[rows] == Verdict.FALSE))
+    filled = csr_array((np.ones(taken.sum(), bool), (rows[taken], columns[taken])), shape=data.labels.shape)
+    is_open &= taken
+    return replace(data, labels=csr_array(data.labels > filled), filled_in=(rows[is_open], labels[is_open]))
 
 
 _FEWEST_IMPLIED, _SWAPPED = 20, 0.5  # below, annotations do not tell whether the columns of rules are swapped

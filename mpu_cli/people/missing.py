@@ -337,8 +337,9 @@ class Suggestions:
     # labels are few, from the other annotations
     probabilities: Predictions
     ids: np.ndarray  # int, shape (q,): the label of each column
-    annotated: csr_array  # bool, shape (n, q): annotated or verified as true, and not verified as false
-    confirmed: csr_array  # bool, shape (n, q): true but not annotated: verified, or filled in before
+    # bool, shape (n, q): annotated, filled in or verified as true, and not verified as false
+    there: csr_array
+    added: csr_array  # bool, shape (n, q): of these, those that were never annotated: verified, or filled in before
     frequency: LabelFrequency
     # `of_labels`, `of_all`: numbers of missing labels, of each label and in total; None if c is unknown
     of_labels: Count | None
@@ -358,6 +359,7 @@ def find(
     choice: Choice,
     implications: Implications | None = None,
     run: Run = DEFAULT_RUN,
+    filled: csr_array | None = None,
 ) -> Suggestions:
     """List missing labels.
 
@@ -365,9 +367,12 @@ def find(
     `ids`: int, shape (q,): the label, as written in files, of each column; ascending.
     `choice`: as for `suggest`.
     `implications`: labels implied by others of the instance are not listed.
+    `filled`: bool, shape (n, q): labels that were filled in before, which are not listed again.
     """
     labels, frequency, estimates = problem.labels, evidence.frequency, evidence.estimates
     positive = frequency.positives(labels).astype(bool)
+    if filled is None:
+        filled = csr_array(positive.shape, dtype=bool)
     implied = None if implications is None else implications.implied(positive, ids, ids)
     with run.step("weighing the other labels"):
         probabilities = given_other_labels(evidence.probabilities, labels, frequency, run, evidence.kin)
@@ -378,8 +383,6 @@ def find(
         left = Count(*(max(count - found.nnz, 0.0) for count in vars(of_all).values()))
         second = np.zeros(0, int) if problem.second is None else problem.second
         annotated = positive.nnz - positive[second].nnz
-        if choice == Choice():  # half of the F1 before
-            choice = replace(choice, least=annotated / max(2 * annotated + left.expected, 1))
         claims = Claims.of(probabilities, problem, evidence, choice, implied)
         at_top, is_by_lists = claims.at_top, estimates.reviewed is None and claims.at_top is not None
         if estimates.is_known and at_top is not None:
@@ -388,7 +391,14 @@ def find(
             if at_top.expected > left.expected:
                 every = suggest(probabilities, positive, frequency, Choice(), implied)
                 claims = claims.adding_up_to(float(left.expected), every.probabilities)
-        listed = suggest(probabilities, positive, frequency, choice, implied, claims.corrected)
+        right_before = float(claims.expected_right(posterior_at(probabilities, frequency, *filled.nonzero())).expected)
+        right_before = min(right_before, float(left.expected))
+        if choice == Choice():  # half of the F1 before
+            choice = replace(
+                choice, least=(annotated + right_before) / max(2 * annotated + filled.nnz + left.expected, 1)
+            )
+        left_out = filled if implied is None else csr_array(filled + implied)
+        listed = suggest(probabilities, positive, frequency, choice, left_out, claims.corrected)
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
         if estimates.is_known:
             if is_by_lists and claims.decided is not None:  # the right ones of the list are missing
@@ -397,14 +407,16 @@ def find(
                 of_all = Count(*(count + found.nnz for count in vars(left).values()))
             # Before any decision c may be wrong, so it does not limit how many of a list may be right.
             most = np.inf if is_by_lists and claims.decided is None else left.high
-            limits = left.expected, left.low, most
+            limits = left.expected - right_before, left.low, most
             right = Count(*map(min, vars(right).values(), limits))
-        filling_in = worth_filling_in(listed, annotated, float(left.expected))
+        filling_in = worth_filling_in(
+            listed, annotated + filled.nnz, float(annotated + left.expected), annotated + right_before
+        )
     return Suggestions(
         probabilities=probabilities,
         ids=ids,
-        annotated=positive,
-        confirmed=confirmed,
+        there=csr_array(positive + filled),
+        added=csr_array(confirmed + filled),
         frequency=frequency,
         of_labels=of_labels if estimates.is_known else None,
         of_all=of_all if estimates.is_known else None,

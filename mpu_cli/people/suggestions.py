@@ -227,21 +227,21 @@ class FillingIn:
     f1_after: float
 
 
-def worth_filling_in(listed: Cells, annotated: int, missing: float) -> FillingIn:
+def worth_filling_in(listed: Cells, there: int, true: float, right: float) -> FillingIn:
     """Choose how many suggestions to fill in to maximise the expected F1 of the labels.
 
-    With A annotations, all true, M labels expected to be missing, and the first k suggestions filled in,
-    F1 = 2 (A + sum of their probabilities) / (A + k + A + M). A suggestion raises F1 if its probability exceeds F1 / 2.
+    With A labels, R of them right, of T true ones, and the first k suggestions filled in,
+    F1 = 2 (R + sum of their probabilities) / (A + k + T). A suggestion raises F1 if its probability exceeds F1 / 2.
 
     `listed`: suggestions, the most probable first.
 
     >>> listed = Cells(np.arange(3), np.arange(3), np.array([0.9, 0.8, 0.1], np.float32))
-    >>> best = worth_filling_in(listed, annotated=8, missing=2.0)
+    >>> best = worth_filling_in(listed, there=8, true=10.0, right=8.0)
     >>> best.size, round(best.f1_before, 2), round(best.f1_after, 2)
     (2, 0.89, 0.97)
     """
-    hits = annotated + np.minimum(np.concatenate([[0], np.cumsum(listed.probabilities, dtype=float)]), missing)
-    f1 = f1_score(hits, annotated + np.arange(len(hits)), annotated + missing)
+    hits = np.minimum(right + np.concatenate([[0], np.cumsum(listed.probabilities, dtype=float)]), true)
+    f1 = f1_score(hits, there + np.arange(len(hits)), true)
     k = int(np.argmax(f1))
     return FillingIn(k, float(f1[0]), float(f1[k]))
 

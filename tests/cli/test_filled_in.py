@@ -1,4 +1,4 @@
-"""Labels that ``suggest --format svm`` has filled in are known, and not annotated: they say nothing of c."""
+"""Labels that ``suggest --format svm`` has filled in are not annotated: nothing is learned from them."""
 
 import json
 from unittest.mock import Mock
@@ -57,6 +57,28 @@ def test_filling_in_does_not_raise_c(run, tmp_path, news):
         assert sum(origin["annotated"]) == len(cells(news))
         (tmp_path / file.name).with_suffix(".filled").unlink()
         assert c_of(run, file)["c"] > 0.9
+
+
+@slow_uncompiled
+def test_filling_in_again_claims_the_same_and_adds_nothing(run, tmp_path, news):
+    first, second = (tmp_path / name for name in ("first.svm", "second.svm"))
+    once = run.json("suggest", news, *QUICK, "--format", "svm", "-o", first)
+    again = run.json("suggest", first, *QUICK, "--format", "svm", "-o", second)
+    assert once["expected_f1_after"] > once["expected_f1_before"] + 0.02
+    assert again["expected_f1_before"] == pytest.approx(once["expected_f1_after"], abs=1e-6)
+    assert (again["filled_in"], again["missing_found"], again["missing"]) == (0, 0, once["missing"])
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_what_was_filled_in_of_a_complete_instance_is_annotated(run, tmp_path, news):
+    """Who completes an instance sees its labels, those filled in among them."""
+    fill_in(run, news, tmp_path / "first.svm")
+    i, _ = min(listed(tmp_path / "first.filled"))
+    seen = [k for j, k in listed(tmp_path / "first.filled") if j == i]
+    (tmp_path / "checked.tsv").write_text(f"{COLUMNS}{i}\t*\tno\n")
+    run.ok("train", tmp_path / "first.svm", *QUICK, "-o", tmp_path / "m", "--reviewed", tmp_path / "checked.tsv")
+    origin = json.loads(next((tmp_path / "m").glob("training-*.json")).read_text())
+    assert sum(origin["annotated"]) == len(cells(news)) + len(seen)
 
 
 @slow_uncompiled

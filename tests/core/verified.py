@@ -7,7 +7,7 @@ from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
 from mpu_cli.core.options import Options
 from tests.core.simulated import hide, linear_problem
 
-UNKNOWN, TRUE, FALSE, IGNORED, IMPLIED, FILLED_IN = Verdict
+UNKNOWN, TRUE, FALSE, IGNORED, IMPLIED = Verdict
 
 
 def verified_of(verdicts: np.ndarray, complete=()) -> VerifiedLabels:

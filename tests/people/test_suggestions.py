@@ -92,13 +92,14 @@ def test_what_is_complete_is_not_missing_and_what_is_found_is():
 
 
 @settings(deadline=None)
-@given(st.lists(st.floats(0, 1, width=32), max_size=30), st.integers(1, 40), st.floats(0, 40))
-def test_filling_in_ends_where_expected_f1_is_largest(values, annotated, missing):
+@given(st.lists(st.floats(0, 1, width=32), max_size=30), st.integers(1, 40), st.floats(0, 40), st.floats(0, 1))
+def test_filling_in_ends_where_expected_f1_is_largest(values, there, missing, share):
     probabilities = np.sort(np.array(values, np.float32))[::-1]
     listed = Cells(np.arange(len(values)), np.arange(len(values)), probabilities)
-    best = worth_filling_in(listed, annotated, missing)
+    right = share * there
+    best = worth_filling_in(listed, there, right + missing, right)
     f1 = [
-        2 * (annotated + min(probabilities[:size].sum(dtype=float), missing)) / (2 * annotated + size + missing)
+        2 * (right + min(probabilities[:size].sum(dtype=float), missing)) / (there + size + right + missing)
         for size in range(len(values) + 1)
     ]
     assert best.f1_after == pytest.approx(max(f1)) and best.f1_after <= 1

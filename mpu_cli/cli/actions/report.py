@@ -44,7 +44,7 @@ def rows_of(missing: suggest.Listed, c: dict[str, Any]) -> Iterator[Row]:
     which c says nothing; and intervals of labels, unless people tell c of each.
     """
     report, found = missing.report, missing.found
-    annotations_of = (found.annotated > found.confirmed)[: c["instances"]].sum(axis=0).tolist()
+    annotations_of = (found.there > found.added)[: c["instances"]].sum(axis=0).tolist()
 
     def numbers(*numbers: float | None) -> tuple[float | str, ...]:
         return tuple("" if number is None or np.isnan(number) else number for number in numbers)

@@ -59,10 +59,10 @@ def write_filled(
     `content`: bytes of the data when they were learned from, and their checksum. Default: only instances are counted.
     Returns: how many labels were filled in.
     """
-    n = found.annotated.shape[0] if instances is None else instances
+    n = found.there.shape[0] if instances is None else instances
     chosen = found.listed[:most]
     rows, columns = (
-        np.concatenate(both) for both in zip(found.confirmed.nonzero(), (chosen.rows, chosen.columns), strict=True)
+        np.concatenate(both) for both in zip(found.added.nonzero(), (chosen.rows, chosen.columns), strict=True)
     )
     labels = found.ids[columns]
     if implications is not None:
@@ -78,7 +78,7 @@ def write_filled(
         for block in labelled_lines(again, str(source)):
             count = len(block.sizes)
             there = np.repeat(np.arange(count), block.sizes)
-            stays = _has(found.annotated[copied : copied + count], found.ids, there, block.labels)
+            stays = _has(found.there[copied : copied + count], found.ids, there, block.labels)
             texts = block.chosen(stays)
             here = slice(*np.searchsorted(rows, [copied, copied + count]))
             more_rows, more_labels = rows[here] - copied, labels[here]
@@ -95,9 +95,9 @@ def write_filled(
 
 def _implied(found: Suggestions, chosen: Cells, implications: Implications) -> tuple[np.ndarray, np.ndarray]:
     """Return instances and labels that are implied by those that are there or chosen."""
-    new = csr_array((np.ones(len(chosen), bool), (chosen.rows, chosen.columns)), shape=found.annotated.shape)
+    new = csr_array((np.ones(len(chosen), bool), (chosen.rows, chosen.columns)), shape=found.there.shape)
     wanted = np.union1d(found.ids, implications.labels())
-    there, verified = csr_array(found.annotated + new), found.frequency.verified
+    there, verified = csr_array(found.there + new), found.frequency.verified
     rows, columns = implications.implied(there, found.ids, wanted).nonzero()
     rows, labels = rows.astype(np.int64), wanted[columns]
     if verified is not None:  # what people have said outweighs what is implied
@@ -190,7 +190,7 @@ def suggest(
             model, result = train(data, asked, run, hold_out_all=True)
             evidence = Evidence.of_training(result, data)
         warnings = data.warnings(evidence.estimates)
-        found = find(evidence, data, data.ids, choice, data.implications, run)
+        found = find(evidence, data, data.ids, choice, data.implications, run, data.filled)
         if save is not None and model is not None:
             findings = data.findings(options, model, result)
             save(data.assembled(model, result.chosen, findings, options, run, data.described()))
@@ -250,7 +250,7 @@ def suggest(
         c_assumption=None if frequency is None else frequency.get("assumption"),
     )
     counts = np.full((len(data.ids), 3), np.nan) if each is None else np.c_[each.expected, each.low, each.high]
-    is_annotated = (found.annotated > found.confirmed).sum(axis=0) > 0
+    is_annotated = (found.there > found.added).sum(axis=0) > 0
     counts[~is_annotated & (counts[:, 0] == 0)] = np.nan  # c says nothing of what is never annotated
     report["per_label"] = {
         label: ({} if names is None else {"name": names.name(label)}) | {"missing": of, "low": low, "high": high}

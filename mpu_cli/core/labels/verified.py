@@ -26,7 +26,6 @@ class Verdict(IntEnum):
     FALSE = 2
     IGNORED = 3
     IMPLIED = 4  # true since another label of the instance is: nobody need have annotated it
-    FILLED_IN = 5  # taken to be true since a model had found it missing; not annotated, and nobody has decided
 
 
 class HowDecided(IntEnum):
@@ -37,8 +36,7 @@ class HowDecided(IntEnum):
     IN_ORDER = 1  # it is on a list of suggestions that was answered from its first line on, and no line was skipped
 
 
-_FOUND = (Verdict.TRUE, Verdict.FILLED_IN)  # whether annotated or not
-TRUE_CELLS = (*_FOUND, Verdict.IMPLIED)
+TRUE_CELLS = (Verdict.TRUE, Verdict.IMPLIED)
 # Of the implied labels of data, at least this share is annotated where they have been filled in: a few instances may
 # have come since, and elsewhere the share is c or less.
 _FILLED_IN = 0.95
@@ -120,16 +118,8 @@ class VerifiedLabels:
         open_ &= there | (self.instances[rows] == Verdict.UNKNOWN)
         if not open_.any() or there[open_].mean() < _FILLED_IN:
             return self
-        return self._with(rows[open_], columns[open_], Verdict.IMPLIED)
-
-    def with_filled_in(self, filled: csr_array) -> "VerifiedLabels":
-        """Return the same where labels that were filled in (bool, n x q) are true, unless people say otherwise."""
-        rows, columns = filled.nonzero()
-        open_ = values_at(self.cells, rows, columns) == Verdict.UNKNOWN
-        return self._with(rows[open_], columns[open_], Verdict.FILLED_IN)
-
-    def _with(self, rows: np.ndarray, columns: np.ndarray, verdict: Verdict) -> "VerifiedLabels":
-        known = csr_array((np.full(len(rows), verdict, np.int8), (rows, columns)), shape=self.cells.shape)
+        places = rows[open_], columns[open_]
+        known = csr_array((np.full(len(places[0]), Verdict.IMPLIED, np.int8), places), shape=self.cells.shape)
         return VerifiedLabels(csr_array(self.cells + known), self.instances)
 
     def without_implied(self, labels: csr_array) -> csr_array:
@@ -159,7 +149,7 @@ class VerifiedLabels:
         what was found must not be added to an estimate by annotations, in which each stands for 1 / c true labels.
         """
         single = np.repeat(self.instances == Verdict.UNKNOWN, np.diff(self.cells.indptr))
-        return VerifiedLabels(only_entries(self.cells, ~(single & np.isin(self.cells.data, _FOUND))), self.instances)
+        return VerifiedLabels(only_entries(self.cells, ~(single & (self.cells.data == Verdict.TRUE))), self.instances)
 
     def left_to_chance(self) -> "VerifiedLabels":
         """Return the same for the question how often true labels are annotated: complete instances tell nothing of it.
@@ -170,7 +160,7 @@ class VerifiedLabels:
         """
         whole = self.instances != Verdict.UNKNOWN
         outside = ~np.repeat(whole, np.diff(self.cells.indptr))
-        cells = only_entries(self.cells, outside & ~np.isin(self.cells.data, _FOUND))
+        cells = only_entries(self.cells, outside & (self.cells.data != Verdict.TRUE))
         cells.data = np.where(cells.data == Verdict.IMPLIED, Verdict.IGNORED, cells.data).astype(np.int8)
         return VerifiedLabels(cells, np.where(whole, Verdict.IGNORED, Verdict.UNKNOWN).astype(np.int8))
 
