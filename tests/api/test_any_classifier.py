@@ -22,6 +22,7 @@ from mpu_cli import IncompleteLabelClassifier, c_from_review, calibrate, missing
 from mpu_cli.core.validation import deal, without
 from tests.api.test_estimator_conventions import keep
 from tests.golden import refused
+from tests.slow import slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # the data of the checks are noise
 
@@ -43,7 +44,7 @@ def test_keeps_them_with_a_classifier_without_a_decision_function(estimator, che
 @pytest.mark.parametrize(
     "estimator",
     [
-        RandomForestClassifier(30, min_samples_leaf=5, random_state=0),
+        *slow(RandomForestClassifier(30, min_samples_leaf=5, random_state=0)),
         LogisticRegression(),
         LinearSVC(),
         KNeighborsClassifier(20),
@@ -95,6 +96,7 @@ def separate():
     return X, Y, (Y & (rng.random(Y.shape) < 0.3)).astype(int)
 
 
+@pytest.mark.slow
 def test_weights_of_what_is_not_annotated_are_honest(separate):
     X, Y, S = separate
     learn, test = slice(0, 1000), slice(1000, None)

@@ -9,7 +9,7 @@ from sklearn.metrics import f1_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from mpu_cli import MPUClassifier, load
-from tests.endurance.commands import model_files
+from tests.folders import model_files
 from tests.golden import refused
 from tests.slow import slow
 

@@ -82,10 +82,6 @@ def _trained(seed: int, predictor: StackedModel) -> bundle.TrainedModel:
     return bundle.TrainedModel(predictor, label_ids, c, KNOWN, {"seed": seed})
 
 
-def contents(path: Path) -> dict[str, bytes]:
-    return {entry.name: entry.read_bytes() for entry in path.iterdir()}
-
-
 def assert_same(one: object, other: object) -> None:
     """Fail where two models, or parts of them, differ in a type, a shape or a value; names and the like may differ."""
     if isinstance(one, np.ndarray):

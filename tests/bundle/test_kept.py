@@ -10,7 +10,8 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle.writing import kept
 from mpu_cli.errors import BusyError, ModelError
-from tests.bundle.models import assert_same, contents, make_model
+from tests.bundle.models import assert_same, make_model
+from tests.folders import contents
 from tests.golden import refused
 
 

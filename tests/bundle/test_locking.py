@@ -12,7 +12,8 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.errors import BusyError, ModelError
-from tests.bundle.models import assert_same, contents, make_model
+from tests.bundle.models import assert_same, make_model
+from tests.folders import contents
 from tests.forked import PROCESSES
 from tests.golden import refused
 

@@ -8,7 +8,8 @@ import pytest
 from mpu_cli import bundle
 from mpu_cli.bundle.provenance import Origin, described, parse_origin
 from mpu_cli.runtime.files import state_of
-from tests.bundle.models import Q, contents, edit, make_model
+from tests.bundle.models import Q, edit, make_model
+from tests.folders import contents
 
 ORIGIN = Origin(
     "2026-01-02T03:04:05+00:00",

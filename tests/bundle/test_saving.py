@@ -17,12 +17,12 @@ from mpu_cli.errors import ModelError
 from tests.bundle.models import (
     TOP,
     assert_same,
-    contents,
     make_kernel_model,
     make_model,
     make_model_in_strata,
     make_sparse_model,
 )
+from tests.folders import contents
 from tests.golden import refused
 
 

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from mpu_cli.cli import mpu
 from tests.cli.training import QUICK
+from tests.folders import contents
 from tests.full_disk import fill, largest_file
 
 N = 1000  # so that what the commands write does not fit in what follows
@@ -42,10 +43,6 @@ def run_in(folder: Path, arguments) -> Result:
     kernel = [] if arguments[0] == "vectorize" else ["--kernel", "numpy"]
     with chdir(folder):
         return CliRunner().invoke(mpu, [*map(str, arguments), *kernel])
-
-
-def contents(folder) -> dict[str, bytes | None]:
-    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
 def place(prepared, name, folder) -> None:

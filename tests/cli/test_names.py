@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.cli.training import QUICK
-from tests.endurance.commands import model_files
+from tests.folders import model_files
 
 DATA = "1 1:1\n2 2:1\n1,2 1:1 2:1\n3 3:1\n4 4:1\n" * 20
 NAMES = "news\tthe news\nDigital television\n=1+1\nnews\n"

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cli.training import QUICK, TINY
-from tests.endurance.commands import model_files
+from tests.folders import model_files
 
 
 @pytest.fixture

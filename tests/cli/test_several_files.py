@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from tests.cli.training import QUICK, TINY, message
-from tests.endurance.commands import model_files
+from tests.folders import model_files
 
 PARTS = ("1 1:1\n2 2:1\n", "", "1,2 1:1 2:1\n3 3:0.5\n", " 1:1 3:2\n")  # TINY, cut; the second one is empty
 

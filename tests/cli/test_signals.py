@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.training import ALONE, QUICK
-from tests.endurance.commands import contents
+from tests.folders import contents
 from tests.slow import slow
 
 ENDS = [

@@ -9,7 +9,7 @@ from mpu_cli import bundle
 from mpu_cli.cli import mpu
 from mpu_cli.cli.actions.train import default_model
 from tests.cli.training import QUICK, TINY
-from tests.endurance.commands import model_files
+from tests.folders import model_files
 from tests.slow import slow
 
 LINEAR = "--features", "linear"

@@ -14,7 +14,7 @@ import pytest
 from mpu_cli.cli.commands import KS, METRICS
 from mpu_cli.evaluation.bootstrap import SAMPLES_F1, SET_METRICS, ranking_names
 from tests.cli.training import ALONE, message
-from tests.endurance.commands import contents, model_files
+from tests.folders import contents, model_files
 from tests.forked import PROCESSES
 from tests.slow import slow
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests import golden
-from tests.endurance.commands import contents
+from tests.folders import contents
 
 FILES = {name: golden.FILE.with_name(f"{name}.txt") for name in ("refusals", "reports")}
 PARAGRAPHS = [

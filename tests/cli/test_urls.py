@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.cli.training import QUICK, TINY, message
-from tests.endurance.commands import model_files
+from tests.folders import model_files
 
 SECRET = "hunter2"
 

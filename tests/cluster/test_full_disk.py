@@ -13,6 +13,7 @@ from mpu_cli.errors import ClusterError
 from tests.cli.training import QUICK
 from tests.cluster.conftest import LARGE, OPTIONS, at
 from tests.cluster.processes import wait, worker_with_room
+from tests.folders import names
 from tests.full_disk import fill
 
 # The largest file that a worker may write: less than its predictions of a part, more than what units tell of parts.
@@ -41,10 +42,6 @@ def failed(processes, reason, *arguments) -> None:
 
 def in_scores(model, files, out) -> list:
     return ["predict", model, *files, "-o", out, "--format", "scores"]
-
-
-def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.glob("*")}
 
 
 def test_predictions_on_a_full_disk(model, files, processes, mounted):

@@ -13,6 +13,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.svmlight.streams import Files
 from tests.cluster.conftest import write_parts
+from tests.folders import contents
 from tests.slow import slow
 
 
@@ -23,10 +24,6 @@ def make(_run, folder: Path) -> None:
 @pytest.fixture
 def model(made) -> Path:
     return made(make) / "news.mpu"
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.mark.parametrize("given", [[], *slow(["--format", "scores"])], ids=len)

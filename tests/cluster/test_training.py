@@ -23,7 +23,7 @@ from mpu_cli.svmlight.streams import Files
 from tests.cluster.conftest import LARGE, OPTIONS, at, write_parts
 from tests.cluster.processes import wait, worker_of_another_version
 from tests.core.simulated import as_features, hide, linear_problem
-from tests.endurance.commands import model_files
+from tests.folders import model_files
 from tests.slow import slow
 
 PHASES = ["reading data", "estimating c", "choosing settings", "learning level 0", "writing the model"]

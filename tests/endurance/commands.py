@@ -9,6 +9,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from tests import forked
+from tests.folders import model_files
 
 DIGITS = Path(__file__).parents[2] / "data"
 TRAINING = ("--c", "0.6", "--cost", "30", "--epochs", "5", "-j", "1", "--kernel", "numpy", "--quiet")
@@ -63,16 +64,6 @@ class Trainings:
         process.join()
         said = self.log.read_text()
         assert process.exitcode == 0 and not said, f"status {process.exitcode}: {said}"
-
-
-def contents(path: Path) -> dict[str, bytes]:
-    """Return all that is in a directory, by relative path."""
-    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
-
-
-def model_files(path: Path) -> dict[str, bytes]:
-    """Return what is in a model directory but for the record of when and from what it was trained."""
-    return {name: content for name, content in contents(path).items() if not name.startswith("training-")}
 
 
 def run_as_command(count: Callable[..., Counter], description: str, **defaults: float) -> None:

@@ -18,7 +18,8 @@ from pathlib import Path
 from mpu_cli import bundle
 from mpu_cli.bundle.loading import manifest_of
 from mpu_cli.bundle.writing import all_kept, kept
-from tests.endurance.commands import FORMATS, TRAINING, Trainings, model_files, run_as_command, start
+from tests.endurance.commands import FORMATS, TRAINING, Trainings, run_as_command, start
+from tests.folders import model_files
 
 KEEP = 4
 

@@ -7,12 +7,9 @@ from tests.experiment.small import row
 pytest.importorskip("matplotlib")
 
 from mpu_cli.experiment.plots import draw, literal
+from tests.folders import names
 
 RATES = [row(method, rate, fold) for method in ("mpu", "br:cost=1") for rate in (0.0, 0.3) for fold in (0, 1)]
-
-
-def names(folder) -> set[str]:
-    return {path.name for path in folder.iterdir()}
 
 
 def both(*stems: str) -> set[str]:

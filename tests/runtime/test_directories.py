@@ -9,10 +9,7 @@ import time
 import pytest
 
 from mpu_cli.runtime.files import replacing_directory
-
-
-def names(path) -> set[str]:
-    return {entry.name for entry in path.iterdir()}
+from tests.folders import names
 
 
 def write(path, name) -> None:

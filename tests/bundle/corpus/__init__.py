@@ -16,7 +16,8 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle.loading import MANIFEST, digest
 from mpu_cli.errors import MpuError
-from tests.bundle.models import TOP, Q, contents, make_model, make_model_in_strata, make_sparse_model
+from tests.bundle.models import TOP, Q, make_model, make_model_in_strata, make_sparse_model
+from tests.folders import contents
 
 Files = dict[str, bytes]
 
