@@ -84,14 +84,14 @@ class Run:
         return numba_installed() if self.kernel is None else self.kernel == "numba"
 
     def timed(self, seconds: dict[str, float]) -> "Run":
-        """Return the same, which also stores the wall time of each step in a dictionary."""
+        """Return the same, which also adds the wall time of each step to that of its name in a dictionary."""
 
         @contextmanager
         def step(name: str, ticks: int | None = None) -> Iterator[Callable[..., None]]:
             start = time.perf_counter()
             with self.step(name, ticks) as tick:
                 yield tick
-            seconds[name] = time.perf_counter() - start
+            seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - start
 
         return replace(self, step=step)
 

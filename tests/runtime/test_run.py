@@ -61,3 +61,13 @@ def test_numpy_users_need_no_numba(tmp_path):
         read("x.svm", run=Run(jobs=2, kernel="numpy"))
         sys.exit("numba" in sys.modules)"""
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+
+
+def test_the_time_of_steps_of_one_name_adds_up(monkeypatch):
+    seconds = {}
+    run = Run().timed(seconds)
+    monkeypatch.setattr(runs.time, "perf_counter", iter([1.0, 3.0, 10.0, 10.5]).__next__)
+    for _ in range(2):
+        with run.step("estimating c"):
+            pass
+    assert seconds == {"estimating c": 2.5}
