@@ -52,11 +52,17 @@ class FrequencyOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(FrequencyOptions):
-    """What a user chooses of a training by `core.stacking.train`; the data are a `core.labels.problem.Problem`."""
+    """What a user can set for a training by `core.stacking.train`; the data are a `core.labels.problem.Problem`."""
 
-    loss: str | None = declared(Kind(words=(AUTO, *LOSSES)), None, "Loss function. auto: chosen together with C.")
+    loss: str | None = declared(
+        Kind(words=(AUTO, *LOSSES)),
+        None,
+        "Loss function. auto: chosen together with C and eta0, with up to 500 labels.",
+    )
     eta0: float | None = declared(
-        replace(WEIGHT, words=(AUTO,)), None, "Initial step size, relative to the mean squared length of instances."
+        replace(WEIGHT, words=(AUTO,)),
+        None,
+        "Initial step size, as a multiple of 1 / the mean squared length of instances.",
     )
     levels: int | None = declared(
         Integer(1, MOST_LEVELS, words=(AUTO,)),

@@ -329,7 +329,7 @@ class StackedModel:
 def with_predictions(
     features: Features, predictions: Predictions, scale: float, calibration: Calibration | None = None
 ) -> Features:
-    """Return x^(l) = (x^(l-1), scale * yhat^(l-1)), of calibrated dense predictions."""
+    """Return x^(l) = (x^(l-1), scale * yhat^(l-1)). Dense predictions are calibrated; sparse ones are not."""
     if isinstance(predictions, np.ndarray):
         dense = np.hstack([features.dense, predictions])
         for _, _, added in blocks(dense[:, -predictions.shape[1] :]):

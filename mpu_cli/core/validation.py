@@ -104,7 +104,8 @@ def out_of_fold(
 ) -> np.ndarray:
     """Predict the instances of each fold by a model that has not seen them: float32, shape (n, q).
 
-    `into`: where probabilities go; it keeps the rows of instances that no fold holds out. Default: a new array.
+    `into`: where probabilities go; it keeps the rows of instances that no fold holds out. Default: a new array, in
+    which these rows have no values.
     `features_of`: gives the features of all instances for each fold, by its number. Default: those of the task.
     """
     probabilities = np.empty(task.labels.shape, np.float32) if into is None else into

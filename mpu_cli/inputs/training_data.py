@@ -129,7 +129,7 @@ class TrainingData(Problem):
 
     @property
     def filled(self) -> csr_array | None:
-        """The same as a matrix: bool, shape (n, q)."""
+        """Where labels were filled in that nobody has decided: bool, shape (n, q); None without a list of them."""
         if self.filled_in is None:
             return None
         rows, labels = self.filled_in
@@ -137,12 +137,12 @@ class TrainingData(Problem):
 
     @property
     def annotations_of_file(self) -> np.ndarray:
-        """The same for the instances of the first file alone."""
+        """How many instances of the first file alone are annotated with each label: int, shape (q,)."""
         return self.annotations if self.second is None else count_positives(self.labels[: self.instances_of_file])
 
     @property
     def left_to_chance_of_file(self) -> np.ndarray:
-        """The same without implied labels that were filled in: how many stand for 1 / c labels each."""
+        """How many annotations of the first file stand for 1 / c labels each: not those that others imply."""
         implied = 0 if self.verified is None else self.verified.count_implied()
         return np.maximum(self.annotations_of_file - implied, 0)
 

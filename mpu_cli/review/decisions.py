@@ -125,7 +125,7 @@ def read(
     A label on which two files contradict each other is left undecided, and so is ``*`` of its instance, since it would
     make the label false; a warning says how far the files agree.
 
-    `sources`: plain, or ``.gz``, ``.bz2``, ``.xz``; ``-`` is standard input; or what `read_cells` has read.
+    `sources`: plain, or ``.gz``, ``.bz2``, ``.xz``, ``.zst``; ``-`` is standard input; or what `read_cells` has read.
     `names`, `ids`: names that labels, and ids that instances, may have in the files.
     Raises InputError (a file or a line breaks this format, or two decisions of a file contradict each other; the error
     names both).

@@ -20,7 +20,7 @@ A file consists of lines that end in LF or CRLF. The last line need not end in e
   features, labels. So is one of two, ``n q``, or ``n d`` of features alone. Comment lines may precede it. The file then
   has n instances, features from 0 to d - 1, and labels from 0 to q - 1.
 - A byte order mark may begin the file. A byte that is not printable ASCII is an error except in a comment.
-- A line without its LF has at most 8 MiB, comments included; `Reading` can change this limit.
+- A line without its LF has at most 64 MiB, comments included.
 """
 
 import re

@@ -168,7 +168,7 @@ class Preamble:
         return start if self.header is None else end
 
     def check(self, extent: Extent, source: str, reading: Reading) -> None:
-        """Return what a header declares, if there is one. Raise InputError where the file does not have that."""
+        """Raise InputError where the file does not have what its header declares; log a header."""
         if self.header is None:
             return
         header = self.header
@@ -212,7 +212,7 @@ class Preamble:
 _MOST_THREADS = 8  # together they parse about as fast as one thread reads
 
 # The GNU allocator keeps freed memory for reuse, up to twice the size of the largest array freed so far. It returns the
-# rest to the system. So an unused array of this size is allocated and freed first. Parsing was then 1.2 times (numba)
+# rest to the system. So `iter_stream` allocates an unused array of this size first. Parsing was then 1.2 times (numba)
 # and 2.4 times (NumPy) as fast. With other allocators this has no effect.
 _KEPT_BYTES = 1 << 24
 
@@ -229,8 +229,8 @@ def iter_chunks(
 
     The calling thread reads and decompresses. Other threads parse, a few blocks ahead.
 
-    `source`: a file, plain or ``.gz``, ``.bz2``, ``.xz``; or ``-`` for standard input; or several, of which some may
-    have no instances.
+    `source`: a file, plain or ``.gz``, ``.bz2``, ``.xz``, ``.zst``; or ``-`` for standard input; or several, of which
+    some may have no instances.
     `block_bytes`: number of bytes read at a time.
     `run`: its threads and kernels are used. The chunks do not depend on them.
     `may_be_empty`: whether a file without instances gives no chunks instead of an error. Such a file is empty, has only
@@ -283,8 +283,8 @@ def iter_stream(
             end = preamble.end_in(block, first_line) if may_have_header else 0
             yield first_line + block.count(b"\n", 0, end), block[end:]
 
+    np.empty(_KEPT_BYTES, np.uint8)  # allocated and freed
     instances = labels = features = 0
-    np.empty(_KEPT_BYTES, np.uint8)
     jobs = min(threads(run.jobs), _MOST_THREADS)
     for chunk in map_ahead(parse, below_preamble(), jobs):
         if len(chunk):
@@ -315,7 +315,7 @@ def read(
 ) -> Dataset:
     """Read a whole file, or several as one; parameters and errors as for `iter_chunks`.
 
-    `run` allocates the arrays too. With `may_be_empty`, no instances at all are a dataset without rows.
+    With `may_be_empty`, no instances at all are a dataset without rows.
     """
     return gathered(iter_chunks(source, reading, run=run, may_be_empty=may_be_empty, contents=contents))
 

@@ -55,7 +55,7 @@ from mpu_cli.text.stored import unpacked
 def in_folder(folder: str | Path, sources: Sequence[str]) -> dict[str, Path]:
     """Return where the predictions of each file are: in a directory, under its own name.
 
-    A name that ends in ``.gz``, ``.bz2`` or ``.xz`` makes compressed predictions too.
+    A name that ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` makes compressed predictions too.
     """
     files: dict[str, str] = {}
     for source in sources:

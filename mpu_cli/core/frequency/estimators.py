@@ -388,7 +388,8 @@ def share_of_best_bins(cells: CountedCells, folds: np.ndarray) -> tuple[float, f
     m = len(numbers)
     # With few annotations, models of different folds score differently: also try bins with the same share of each fold.
     scores = cells.probabilities, _shares(cells.probabilities, of_rows, m)
-    return max(_ends(*_held_out(replace(cells, probabilities=by), of_rows, m)) for by in scores)
+    ends = (_ends(*_held_out(replace(cells, probabilities=by), of_rows, m)) for by in scores)
+    return max(ends)  # the higher lower end
 
 
 def _ends(positives: np.ndarray, size: np.ndarray) -> tuple[float, float]:

@@ -143,8 +143,8 @@ def _epoch(
 
     Where one_in is more than 1, gradients are thinned, as by `numpy_kernel.thinned`.
 
-    `sparse`, `annotations` and `added`, the offsets, are the arrays of CSR matrices; the exceptions are where c is not
-    the rates' array, as `frequency_arrays` gives them.
+    `sparse`, `annotations` and `added`, the offsets, are the arrays of CSR matrices; the exceptions are cells whose
+    c is not the rate of their label, as `frequency_arrays` gives them.
     """
     indptr, indices, values = sparse
     label_indptr, labels, annotation = annotations

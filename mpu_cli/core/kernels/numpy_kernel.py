@@ -41,8 +41,8 @@ def descend(
     an instance, the product of all decays up to t telescopes to a_t = 1 / (1 + lambda eta0 t). So w_t = a_t v_t where
     v moves by the constant step eta0: the decay never touches the weights that a batch does not use.
 
-    The result is the mean of the weights after each of the last epochs / 2 epochs (averaged SGD, Polyak and Juditsky
-    1992), which takes out part of the noise of the last steps.
+    The result is the mean of the weights after each epoch of the second half, the larger one of an odd number
+    (averaged SGD, Polyak and Juditsky 1992), which takes out part of the noise of the last steps.
 
     `batches`: visited in a new random order every epoch (`visited`).
     `annotated`: bool or float32, shape (N, q): the positives of all instances of the features
