@@ -25,9 +25,9 @@ from mpu_cli.core.labels.verified import HowDecided, VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.stacking import train
-from mpu_cli.people import missing
-from mpu_cli.people.missing import find
-from mpu_cli.people.suggestions import Choice, posterior_at
+from mpu_cli.people import suggestions
+from mpu_cli.people.posteriors import Choice, posterior_at
+from mpu_cli.people.suggestions import find
 from mpu_cli.runtime.run import Run
 
 SCHEMES = ("uniform", "label", "rare", "single", "hard")
@@ -60,12 +60,12 @@ class Listed:
         )
         in_order = csr_array((np.full(decided, HowDecided.IN_ORDER), (rows, columns)), shape=self.problem.labels.shape)
         problem, choice = replace(self.problem, verified=verified, origins=in_order), Choice(top=_TOP)
-        with patch.object(missing, "_DEVIATION", np.inf):  # what all priors are multiplied with
-            flat = missing.Claims.of(self.probabilities, problem, self.evidence, choice, in_order.astype(bool))
+        with patch.object(suggestions, "_DEVIATION", np.inf):  # what all priors are multiplied with
+            flat = suggestions.Claims.of(self.probabilities, problem, self.evidence, choice, in_order.astype(bool))
         listed = slice(decided, decided + _TOP)
         posterior = posterior_at(self.probabilities, self.evidence.frequency, self.rows[listed], self.columns[listed])
         share, size, found = self.true[listed].mean(), len(posterior), []
-        levels = np.repeat(np.tile(missing._LEVELS, 2), 3)
+        levels = np.repeat(np.tile(suggestions._LEVELS, 2), 3)
         for mean, deviation in PRIORS:
             weights = flat.weights * np.exp(-(((levels - mean) / deviation) ** 2) / 2)
             right = replace(flat, weights=weights / weights.sum()).expected_right(posterior)
@@ -104,7 +104,7 @@ def main(sets: dict[str, Collection], run: Run, instances: int) -> None:
     for name, of in sets.items():
         lists = [listed(of, scheme, instances, run) for scheme in SCHEMES]
         found[name] = np.stack([one.claims(decided) for decided in (0, _DECIDED) for one in lists], axis=1)
-    used = PRIORS.index((missing._MEAN, missing._DEVIATION))
+    used = PRIORS.index((suggestions._MEAN, suggestions._DEVIATION))
     for name, (short, width) in found.items():
         others = np.hstack([of for other, of in found.items() if other != name])
         best = np.lexsort(others.sum(axis=1)[::-1])[0]

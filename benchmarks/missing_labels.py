@@ -19,8 +19,8 @@ from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import train
-from mpu_cli.people.missing import find
-from mpu_cli.people.suggestions import Choice
+from mpu_cli.people.posteriors import Choice
+from mpu_cli.people.suggestions import find
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mpu_cli.core.frequency.review_frequency import ReviewedFrequency as ReviewedFrequency
     from mpu_cli.errors import MpuError as MpuError
     from mpu_cli.errors import MpuWarning as MpuWarning
-    from mpu_cli.people.suggestions import unannotated_posterior as unannotated_posterior
+    from mpu_cli.people.posteriors import unannotated_posterior as unannotated_posterior
     from mpu_cli.text.vectorizer import Vectorizer as Vectorizer
 
 _MODULES = {
@@ -48,7 +48,7 @@ _MODULES = {
         "out_of_fold",
         "questions",
     ),
-    "mpu_cli.people.suggestions": ("unannotated_posterior",),
+    "mpu_cli.people.posteriors": ("unannotated_posterior",),
     "mpu_cli.core.frequency.estimators": ("FrequencyEstimate",),
     "mpu_cli.core.frequency.questions": ("Questions",),
     "mpu_cli.core.frequency.review_frequency": ("ReviewedFrequency",),

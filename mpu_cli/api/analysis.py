@@ -25,7 +25,7 @@ from mpu_cli.core.predictions import Cells
 from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.people.other_labels import given_other_labels
-from mpu_cli.people.suggestions import unannotated_posterior
+from mpu_cli.people.posteriors import unannotated_posterior
 from mpu_cli.runtime.run import Run
 
 # Keywords as of `MPUClassifier.fit`.

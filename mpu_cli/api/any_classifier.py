@@ -29,7 +29,7 @@ from mpu_cli.core.predictions import Cells
 from mpu_cli.core.sample import usual_folds
 from mpu_cli.core.validation import deal, default_folds, without
 from mpu_cli.errors import DataError
-from mpu_cli.people.suggestions import unannotated_posterior
+from mpu_cli.people.posteriors import unannotated_posterior
 from mpu_cli.runtime.options import AUTO, Kind, checked
 from mpu_cli.runtime.run import Run
 

@@ -25,8 +25,8 @@ from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
 from mpu_cli.core.predictions import Cells, Predictions
 from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import DataError, MpuWarning, counted
-from mpu_cli.people import missing
-from mpu_cli.people.suggestions import Choice
+from mpu_cli.people import suggestions
+from mpu_cli.people.posteriors import Choice
 from mpu_cli.runtime.options import Integer, Option, Threads, options_of
 from mpu_cli.runtime.options import checked as checked_as
 from mpu_cli.runtime.run import Run, no_observer
@@ -136,7 +136,7 @@ def _of_labels(c: Any, annotations: Annotations) -> np.ndarray:
 def missing_labels(evidence: Evidence, annotations: Annotations, top: int | None) -> Cells:
     """List what is probably missing as `mpu suggest` does, by the caller's columns."""
     top = top if top is None else checked_as(Integer(1), "top", top)
-    listed = missing.find(evidence, annotations.problem(), annotations.columns, Choice(top, least=0.0)).listed
+    listed = suggestions.find(evidence, annotations.problem(), annotations.columns, Choice(top, least=0.0)).listed
     return replace(listed, columns=annotations.columns[listed.columns])
 
 

@@ -18,7 +18,7 @@ from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.sample import draw
 from mpu_cli.core.validation import deal, without
-from mpu_cli.people.suggestions import log_odds
+from mpu_cli.people.posteriors import log_odds
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 

@@ -1,279 +1,429 @@
-"""Missing labels: cells (instance, label) that are not annotated but probably true, and their number.
+"""Missing labels found from all evidence: features, other labels, answers and decisions; and what is claimed of them.
 
-A true label is annotated with probability c, a false one never, so by Bayes' rule (Elkan and Noto, KDD 2008, Section 2)
+Claims are the probability of each suggestion, and how many of a list are right.
 
-    Pr(y=1 | x, s=0) = (1 - c) p / (1 - c p),   p = Pr(y=1 | x).
+The posterior assumes that every true label is annotated with the same chance. If people annotate the obvious first,
+fewer of the surest suggestions are right, which annotations cannot show. So the share that is right at the top of a
+list has a prior of its own, besides c, and decisions and answers update both. docs/method.md, "Missing labels", has the
+model, and docs/choices/reviews.md, "Claims", how its constants were chosen.
 
-Everything is computed from out-of-fold predictions of all instances, a block of instances at a time. Verified and
-ignored cells are never listed.
+The posterior also assumes that c of a label is the same at all scores. If c comes from answers, scores can contradict
+this: a label annotated in 0.9 of the highest scores does not have c = 0.6 there. So the posterior u only serves as a
+score, in the form that `core.frequency.questions` fits to answers: Pr(y=1 | u, s=0) = kappa o^(1 - d), where o are the
+odds of being annotated at u, by isotonic regression over all labels. kappa makes the probabilities add up to the number
+of missing labels by c; d is its posterior mean. Its accuracy: docs/choices/reviews.md, "Probabilities by answers".
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, issparse
-from scipy.special import logit
+from scipy.sparse import csr_array
+from scipy.special import expit, log_expit, logit
 
-from mpu_cli.core.features import entry_rows
-from mpu_cli.core.frequency.estimators import Z_90
+from mpu_cli.core.calibration import BinnedCells, HeldOut, calibrate
+from mpu_cli.core.evidence import Evidence
+from mpu_cli.core.frequency.estimators import Z_90, Z_95, wilson
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.questions import below_ceiling
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
-from mpu_cli.core.frequency.single_frequencies import missing
-from mpu_cli.core.labels.verified import Verdict
-from mpu_cli.core.predictions import FEW_LABELS, Cells, Predictions, f1_score, values_at
-from mpu_cli.errors import DataError
+from mpu_cli.core.labels.implications import Implications
+from mpu_cli.core.labels.problem import Answers, Problem
+from mpu_cli.core.labels.verified import HowDecided, Verdict
+from mpu_cli.core.predictions import Cells, Predictions, values_at
+from mpu_cli.core.selection import Estimates
+from mpu_cli.people.other_labels import given_other_labels
+from mpu_cli.people.posteriors import (
+    Choice,
+    Count,
+    FillingIn,
+    log_odds,
+    missing_labels,
+    no_fewer,
+    posterior_at,
+    posterior_blocks,
+    suggest,
+    worth_filling_in,
+)
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-_CELLS = 1 << 21  # in a block
-
-Correction: TypeAlias = Callable[[np.ndarray], np.ndarray]
-
-
-def unannotated_posterior(probabilities: Any, c: ArrayLike) -> Any:
-    """Return Pr(y=1 | x, s=0), the probability that an unannotated label is true.
-
-    Parameters
-    ----------
-    probabilities : array_like, shape (n, q) or any other, or sparse matrix
-        p = Pr(y=1 | x), in [0, 1]. Predict training instances out of fold: a model that has seen an instance has
-        learned that the label is not annotated there.
-    c : array_like, broadcastable to `probabilities`
-        Label frequency, Pr(annotated | true), in [0, 1].
-
-    Returns
-    -------
-    ndarray, or csr_array of a sparse matrix, of float32 or float64, shape of `probabilities`
-        Never above p. 0 if c is 1, since unannotated labels are then false.
-
-    Raises
-    ------
-    DataError
-        A number is not in [0, 1]. (A ValueError.)
-
-    References
-    ----------
-    Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008, Section 2.
-
-    Examples
-    --------
-    >>> from mpu_cli import unannotated_posterior
-    >>> unannotated_posterior([0.5, 0.9, 0.99], c=0.5).round(3).tolist()
-    [0.333, 0.818, 0.98]
-    """
-    if issparse(probabilities):
-        entries = csr_array(probabilities)
-        rates = np.broadcast_to(c, entries.shape)[entries.nonzero()]
-        return csr_array(
-            (unannotated_posterior(entries.data, rates), entries.indices, entries.indptr), shape=entries.shape
-        )
-    p = np.asarray(probabilities)
-    p = p if p.dtype == np.float32 else p.astype(float)
-    frequency = np.asarray(c, p.dtype)
-    for name, values in (("probabilities", p), ("c", frequency)):
-        if not ((values >= 0) & (values <= 1)).all():
-            raise DataError(f"{name}: give numbers from 0 to 1")
-    missing = (1 - frequency) * p
-    unannotated = missing + (1 - p)  # 1 - c p, without a difference of nearly equal numbers
-    posterior: np.ndarray = np.divide(missing, unannotated, out=np.zeros_like(unannotated), where=unannotated > 0)
-    return posterior
+# The grid of d, and the standard deviation of its prior around 0.
+_DEPTHS = np.arange(-0.3, 0.91, 0.05)
+_OF_DEPTH = 0.25
+# log kappa is limited to this in either direction, and log odds from above.
+_LARGEST_OF_ANSWERS = 20.0
 
 
-def log_odds(probabilities: np.ndarray, largest: float, least: float | None = None) -> np.ndarray:
-    """Return log odds of probabilities from 0 to 1, clipped at `largest`, and at `least` or minus `largest`."""
-    with np.errstate(divide="ignore"):
-        unlimited: np.ndarray = logit(probabilities)
-    return unlimited.clip(-largest if least is None else least, largest)
+# Turns posteriors, shape (m,), into probabilities at c and at both ends of its interval: shape (3, m).
+Claimed = Callable[[np.ndarray], np.ndarray]
 
 
-def posterior_blocks(predictions: Predictions, frequency: LabelFrequency) -> Iterator[tuple[slice, Predictions]]:
-    """Yield posteriors of block after block of instances, as if no cell were verified."""
-    n, q = predictions.shape
-    by_chance = replace(frequency, verified=None)
-    for start in range(0, n, size := max(1, _CELLS // min(q, FEW_LABELS))):
-        rows = slice(start, min(start + size, n))
-        p = predictions[rows]
-        if isinstance(p, np.ndarray):
-            yield rows, unannotated_posterior(p, by_chance.of_cells(rows))
-        else:
-            of_entries = start + entry_rows(p), p.indices
-            posterior = unannotated_posterior(p.data, by_chance.by_chance(*of_entries))
-            yield rows, csr_array((posterior, p.indices, p.indptr), shape=p.shape)
-
-
-def posterior_at(
-    probabilities: Predictions, frequency: LabelFrequency, rows: np.ndarray, columns: np.ndarray
-) -> np.ndarray:
-    """Return posteriors of some cells, as if they were not verified."""
-    p = values_at(probabilities, rows, columns)
-    posterior: np.ndarray = unannotated_posterior(p, frequency.by_chance(rows, columns))
-    return posterior
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Which suggestions are wanted: those that meet all of these conditions."""
-
-    top: int | None = None  # at most this many, the most probable ones
-    least: float | None = None  # with at least this probability
-    per_instance: int | None = None  # at most this many of each instance, the most probable ones
-    columns: np.ndarray | None = field(default=None, compare=False)  # bool, shape (q,): of these labels. None: all
-
-
-@dataclass(frozen=True)
-class Count:
-    """Estimates of numbers, with 90 % intervals; each a float, or an array with one for each label."""
-
-    expected: np.ndarray | float
-    low: np.ndarray | float
-    high: np.ndarray | float
-
-
-def no_fewer(missing: Count, right: Count, is_decided: bool) -> Count:
-    """Return how many labels are missing, no fewer than are right at the top of a list.
-
-    Decisions on the list outweigh c. Without any, the list only raises the lower end, and only if c expects at least as
-    many.
-
-    >>> no_fewer(Count(200.0, 10.0, 300.0), Count(140.0, 75.0, 190.0), is_decided=False)
-    Count(expected=200.0, low=75.0, high=300.0)
-    >>> no_fewer(Count(30.0, 10.0, 300.0), Count(140.0, 75.0, 190.0), is_decided=False)
-    Count(expected=30.0, low=10.0, high=300.0)
-    """
-    if not is_decided:
-        right = Count(*[right.low if right.low <= missing.expected else 0.0] * 3)
-    return Count(*map(max, vars(missing).values(), vars(right).values()))
-
-
-def suggest(
+def by_answers(
     probabilities: Predictions,
-    annotated: csr_array,
+    labels: csr_array,
     frequency: LabelFrequency,
-    choice: Choice,
-    left_out: csr_array | None = None,
-    correction: Correction = lambda posterior: posterior,
-) -> Cells:
-    """List labels that are probably missing, neither annotated nor verified, the most probable first.
+    answers: Answers,
+    reviewed: ReviewedFrequency,
+) -> Claimed | None:
+    """Learn from answers to questions how to turn posteriors into probabilities; 0 stays 0.
 
     `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
-    `annotated`: bool, shape (n, q).
-    `left_out`: bool, shape (n, q): cells not to list.
-    `correction`: turns posteriors into probabilities, in the same order; 0 stays 0.
-    Returns: cells with Pr(y=1 | x, s=0) = (1-c) p / (1 - c p) above 0, corrected, in the order of the posteriors; equal
-    ones by instance, then by label.
-
-    >>> p = np.array([[0.9, 0.5], [0.8, 0.1]], np.float32)
-    >>> annotated = csr_array(np.array([[True, False], [False, False]]))
-    >>> best = suggest(p, annotated, LabelFrequency.of(0.5, (2, 2)), Choice(top=2))
-    >>> best.rows.tolist(), best.columns.tolist(), best.probabilities.round(2)
-    ([1, 0], [0, 1], array([0.67, 0.33], dtype=float32))
+    `reviewed`: the label frequency from these answers.
+    Returns: None if no label is annotated by chance.
     """
-    least = np.float32(choice.least or 0)
-    best = Cells.none()
-    for block in _posteriors(probabilities, annotated, frequency, least, left_out, correction):
-        if choice.columns is not None:
-            block = block[choice.columns[block.columns]]
-        if choice.top is not None and len(best) >= choice.top:
-            block = block[block.probabilities > best.probabilities[choice.top - 1 : choice.top].min(initial=np.inf)]
-        if choice.per_instance is not None:
-            block = _largest(block, choice.per_instance)
-        best = best.joined(block) if choice.top is None else best.joined(block).best(choice.top)
-    best = best.best()
-    return replace(best, probabilities=correction(best.probabilities))
+    scores = _scores(probabilities, frequency)
+    annotated = LabelFrequency.of(1.0, labels.shape, frequency.verified and frequency.verified.left_to_chance())
+    cells = HeldOut(scores, labels, annotated)
+    calibration = calibrate(cells)
+    if calibration is None:
+        return None
+    counts = BinnedCells.of(cells)
+    there = np.flatnonzero(counts.cells[0])
+    unannotated, log_odds = (counts.cells - counts.true)[0, there], _odds_of_answers(calibration.at_edges(there))
+    answered = posterior_at(probabilities, frequency, answers.rows, answers.columns)
+    of_answers = _odds_of_answers(calibration(scores_of(answered)))
+
+    def fitted(c: float) -> tuple[float, float]:
+        total = counts.true.sum() * (1 / c - 1)
+        kappas = np.array([_of_total(total, depth, unannotated, log_odds) for depth in _DEPTHS])
+        r = below_ceiling(kappas[:, None] + (1 - _DEPTHS[:, None]) * of_answers)  # (D, m)
+        log_weight = np.log(np.where(answers.true, r, 1 - r)).sum(axis=1) - (_DEPTHS / _OF_DEPTH) ** 2 / 2
+        depth = float(np.average(_DEPTHS, weights=np.exp(log_weight - log_weight.max())))
+        return _of_total(total, depth, unannotated, log_odds), depth
+
+    forms = np.array([fitted(c) for c in (reviewed.c, *reviewed.interval)])
+    log_kappas, depths = forms[:, :1], forms[:, 1:]
+
+    def claimed(posterior: np.ndarray) -> np.ndarray:
+        log_odds = _odds_of_answers(calibration(scores_of(posterior)))
+        return np.where(posterior > 0, below_ceiling(log_kappas + (1 - depths) * log_odds), 0)
+
+    return claimed
 
 
-def missing_labels(
-    annotated: csr_array,
-    frequency: LabelFrequency,
-    reviewed: ReviewedFrequency | None = None,
-    range_of_c: tuple[float, float] = (1.0, 1.0),
-) -> tuple[Count, Count]:
-    """Estimate how many true labels are not annotated, including those found since, but for completed instances.
+def scores_of(posterior: np.ndarray) -> np.ndarray:
+    """Return float32 scores in the same order, sigmoids of a third of the log odds, which stay distinct near 1."""
+    scores: np.ndarray = expit(
+        log_odds(posterior.astype(np.float32), _LARGEST_OF_ANSWERS, -4 * _LARGEST_OF_ANSWERS) / 3
+    )
+    return scores
 
-    If a labels are annotated, a share c of the true ones, the number of others is negative binomial, with mean
-    a (1-c) / c and variance a (1-c) / c^2. The interval of the total comes from that of c or, if c is given, from
-    chance. Single labels have one only if people have decided about c.
 
-    `annotated`: bool, shape (n, q).
-    `reviewed`: the source of the frequency, if human decisions.
-    `range_of_c`: the ends of the interval of c, in multiples of c.
-    Returns: `of_labels`: arrays of shape (q,), NaN for unknown ends; `of_all`: numbers.
+def _scores(probabilities: Predictions, frequency: LabelFrequency) -> Predictions:
+    """Return `scores_of` the posteriors of all cells."""
+    blocks = (posterior for _, posterior in posterior_blocks(probabilities, frequency))
+    scores = np.concatenate([scores_of(one if isinstance(one, np.ndarray) else one.data) for one in blocks])
+    if isinstance(probabilities, np.ndarray):
+        return scores
+    return csr_array((scores, probabilities.indices, probabilities.indptr), shape=probabilities.shape)
 
-    >>> of_labels, of_all = missing_labels(csr_array(np.ones((30, 1), bool)), LabelFrequency.of(0.75, (30, 1)))
-    >>> of_labels.expected.tolist(), of_all.expected, round(of_all.low, 1), round(of_all.high, 1)
-    ([10.0], 10.0, 4.0, 16.0)
-    """
-    by_chance, c = frequency.of_annotations(annotated)
-    if reviewed is not None:
-        expected = missing(by_chance, reviewed.rates, reviewed.c)
-        low, high = (by_chance * (1 / end - 1) for end in reviewed.intervals.T[::-1])
-        of_all = (by_chance.sum() * (1 / end - 1) for end in (reviewed.c, *reviewed.interval[::-1]))
-        return Count(expected, np.minimum(low, expected), np.maximum(high, expected)), Count(*map(float, of_all))
-    expected = by_chance * (1 - c) / c
-    least, most = ((by_chance * (1 / np.minimum(c * ratio, 1) - 1)).sum() for ratio in range_of_c[::-1])
-    spread = Z_90 * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # if c is given, there is only chance
-    unknown = np.full(len(expected), np.nan)
-    low, high = max(float(least - spread), 0.0), float(most + spread)
-    return Count(expected, unknown, unknown), Count(float(expected.sum()), low, high)
+
+def _of_total(total: float, depth: float, cells: np.ndarray, log_odds: np.ndarray) -> float:
+    """Return log kappa at which `total` cells are true, given counts of cells at some log odds."""
+    from scipy.optimize import brentq  # is slow to import
+
+    def off(log_kappa: float) -> float:
+        return float(cells @ below_ceiling(log_kappa + (1 - depth) * log_odds)) - total
+
+    ends = -_LARGEST_OF_ANSWERS, _LARGEST_OF_ANSWERS
+    if off(ends[0]) >= 0 or off(ends[1]) <= 0:
+        return ends[int(off(ends[1]) <= 0)]
+    return float(brentq(off, *ends))
+
+
+def _odds_of_answers(probabilities: np.ndarray) -> np.ndarray:
+    return log_odds(probabilities.astype(float), _LARGEST_OF_ANSWERS, -4 * _LARGEST_OF_ANSWERS)
+
+
+# The line a + b (z - mean z) at the top of a list: the grid of a, its normal prior, and the values of b. Decisions on a
+# list are all at its top, and say little of b; answers to questions are at all depths.
+_LEVELS = np.arange(-7.0, 9.01, 0.1)
+_MEAN, _DEVIATION = 1.2, 1.05
+_SLOPES_BY_LISTS, _SLOPES_BY_ANSWERS = np.array([0.0, 0.3]), np.array([0.0, 0.8])
+# The size of the top, relative to the number of annotations, and its limits.
+_TOP, _FEWEST, _MOST = 0.05, 10, 200
+# Above this z, differences between claims mean little: there, z rises only by this factor.
+_SURE_LOG_ODDS, _RISE_OF_SURE = 3.0, 0.05
+# The line extends this far below the lowest z of the top, and fades into the claims over this distance.
+_LINE_REACHES, _LINE_FADES = 2.0, 4.0
+_SHARE_IN_ORDER = 0.95  # the largest slope of the fading: below 1, claims stay in order
+# Weights of c and of both ends of its 90 % interval, which together have the variance of a normal c.
+_WEIGHTS = np.array([0.63, 0.185, 0.185])
+# The limit of the log odds of posteriors, and their grid.
+_LARGEST = 12.0
+_TABULATED = np.linspace(-_LARGEST, _LARGEST, 481)
 
 
 @dataclass(frozen=True)
-class FillingIn:
-    """How many of the first suggestions to fill in, and the expected F1 of the labels before and after."""
+class Decided:
+    """Decisions on suggestions."""
 
-    size: int
-    f1_before: float
-    f1_after: float
+    answered: int
+    yes: int
+    interval: tuple[float, float]  # 95 %, of the share that is true, if these are a random sample
+
+    @classmethod
+    def of(cls, true: np.ndarray) -> "Decided":
+        """Count decisions."""
+        low, high = np.clip(wilson(int(true.sum()), len(true), Z_95), 0, 1).tolist()
+        return cls(len(true), int(true.sum()), (low, high))
 
 
-def worth_filling_in(listed: Cells, there: int, true: float, right: float) -> FillingIn:
-    """Choose how many suggestions to fill in to maximise the expected F1 of the labels.
+@dataclass(frozen=True)
+class Claims:
+    """Probabilities of suggestions by their posteriors."""
 
-    With A labels, R of them right, of T true ones, and the first k suggestions filled in,
-    F1 = 2 (R + sum of their probabilities) / (A + k + T). A suggestion raises F1 if its probability exceeds F1 / 2.
+    right: np.ndarray  # float64, shape (G, 481): in each of G cases, at log odds of posteriors from -12 to 12
+    weights: np.ndarray  # float64, shape (G,): the probability of each case
+    decided: Decided | None = None
+    at_top: Count | None = None  # how many of the top are right, whatever is listed; None if c was given
+    log_kappa: float | None = None  # added to log odds if fewer labels are missing than claimed
 
-    `listed`: suggestions, the most probable first.
+    @classmethod
+    def of(
+        cls,
+        probabilities: Predictions,
+        problem: Problem,
+        evidence: Evidence,
+        choice: Choice,
+        left_out: csr_array | None = None,
+    ) -> "Claims":
+        """Learn claims from annotations, answers and decisions.
 
-    >>> listed = Cells(np.arange(3), np.arange(3), np.array([0.9, 0.8, 0.1], np.float32))
-    >>> best = worth_filling_in(listed, there=8, true=10.0, right=8.0)
-    >>> best.size, round(best.f1_before, 2), round(best.f1_after, 2)
-    (2, 0.89, 0.97)
+        If c was given and nothing is decided, claims are the posteriors.
+
+        `probabilities`: those of `evidence`, or these given the other labels.
+        `choice`, `left_out`: as for `suggest`.
+        """
+        frequency, reviewed, answers = evidence.frequency, evidence.estimates.reviewed, problem.answers
+        learned = None
+        if answers is not None and reviewed is not None and reviewed.answers:
+            learned = by_answers(probabilities, problem.labels, frequency, answers, reviewed)
+        claimed = learned or _of_c(evidence.estimates)
+        rows, columns, true, is_listed = _decided(problem, answers if learned else None)
+        size = int(np.clip(_TOP * problem.labels.nnz, _FEWEST, _MOST))
+        annotated = frequency.positives(problem.labels).astype(bool)
+        top = suggest(probabilities, annotated, frequency, Choice(top=size, columns=choice.columns), left_out)
+        decided = posterior_at(probabilities, frequency, rows, columns)
+        if evidence.estimates.are_estimated or is_listed.any():
+            claims = cls.estimate(claimed, top.probabilities, decided, true, is_listed)
+            is_asked, may_be_none = len(true) or learned, reviewed is None or reviewed.interval[1] == 1
+            if is_asked and may_be_none and not true.any():
+                # People found no missing label: the case that none is missing gets half of the weight.
+                right, weights = np.vstack([claims.right, np.zeros((1, len(_TABULATED)))]), np.append(claims.weights, 1)
+                claims = replace(claims, right=right, weights=weights / 2)
+            return replace(claims, at_top=claims.expected_right(top.probabilities))
+        return cls(claimed(expit(_TABULATED))[:1], np.ones(1))
+
+    @classmethod
+    def estimate(
+        cls,
+        claimed: Claimed,
+        top: np.ndarray,
+        decided: np.ndarray,
+        true: np.ndarray,
+        is_listed: np.ndarray | slice = slice(None),
+    ) -> "Claims":
+        """Estimate them from posteriors at the top of a list, and from those decided.
+
+        `true`: bool, shape (m,): the decisions.
+        `is_listed`: bool, shape (m,): which decisions are on suggestions, not answers or cells of reviewed instances.
+        """
+        slopes = _SLOPES_BY_LISTS if len(true[is_listed]) == len(true) else _SLOPES_BY_ANSWERS
+        a, b = (values.reshape(-1, 1, 1) for values in np.meshgrid(_LEVELS, slopes))
+        at, of_top = expit(_TABULATED), np.append(top, decided[is_listed])
+        of_top = _log_odds(claimed(of_top if len(of_top) else np.ones(1)))
+        centre, least = of_top.mean(axis=1)[:, None], of_top.min(axis=1)[:, None] - _LINE_REACHES
+        z = _log_odds(claimed(at))
+        off = a + b * (least - centre) - least  # fades below the line, so slowly that claims stay in order
+        fading = (1 - (least - z) / np.maximum(_LINE_FADES, -off / _SHARE_IN_ORDER)).clip(0, 1)
+        lines = np.where(z < least, z + off * fading, a + b * (np.maximum(z, least) - centre))  # (A, 3, 481)
+        prior = np.exp(-(((a[:, :, 0] - _MEAN) / _DEVIATION) ** 2) / 2)
+        prior = prior / prior.sum() * _WEIGHTS  # (A, 3)
+        yes, no = (np.bincount(_place(decided[true == is_true]), minlength=len(at)) for is_true in (True, False))
+        log_likelihood = log_expit(lines) @ yes + log_expit(-lines) @ no
+        weights = prior * np.exp(log_likelihood - log_likelihood.max())
+        right = expit(lines).reshape(-1, len(at))
+        of_list = true[is_listed]
+        return cls(right, (weights / weights.sum()).ravel(), Decided.of(of_list) if len(of_list) else None)
+
+    def adding_up_to(self, total: float, every: np.ndarray) -> "Claims":
+        """Return claims with log odds lowered by a constant, so that those of `every` posterior add up to a total."""
+        log_odds, cells = np.unique(_odds_of_answers(self.corrected(every)), return_counts=True)
+        return replace(self, log_kappa=_of_total(total, 0.0, cells, log_odds))
+
+    def corrected(self, posterior: np.ndarray) -> np.ndarray:
+        """Turn posteriors into probabilities, in the same order and precision; 0 stays 0."""
+        with np.errstate(divide="ignore"):
+            log_odds = logit(posterior.astype(float))
+        below = np.minimum(log_odds + _LARGEST, 0)  # the grid
+        corrected: np.ndarray = expit(np.interp(log_odds, _TABULATED, logit(self.weights @ self.right)) + below)
+        if self.log_kappa is not None:
+            corrected = np.where(posterior > 0, below_ceiling(self.log_kappa + _odds_of_answers(corrected)), 0)
+        return corrected.astype(posterior.dtype)
+
+    def expected_right(self, posterior: np.ndarray) -> Count:
+        """Estimate how many suggestions with these posteriors are right; the 90 % interval includes chance."""
+        r = self.corrected(posterior).astype(float)
+        sums = self.right @ np.bincount(_place(posterior), minlength=len(_TABULATED))  # in each case
+        order = np.argsort(sums)
+        reached = np.cumsum(self.weights[order])
+        ends = sums[order][np.searchsorted(reached, [0.05, 0.95]).clip(max=len(sums) - 1)]
+        fewer, more = np.hypot(ends - self.weights @ sums, Z_90 * np.sqrt((r * (1 - r)).sum()))
+        count = Count(r.sum(), max(r.sum() - fewer, 0.0), min(r.sum() + more, float(len(r))))
+        if self.log_kappa is None:
+            return count
+        before = replace(self, log_kappa=None).expected_right(posterior)  # the ends ignore the total
+        return replace(count, low=min(before.low, count.expected), high=before.high)
+
+
+def _of_c(estimates: Estimates) -> Claimed:
+    """Turn posteriors into those at c and at both ends of its interval: they are proportional to (1-c) / c."""
+    c = estimates.overall.c if estimates.are_estimated else 0.5
+    of_c = np.clip(c * np.array([1.0, *estimates.range_of_c]), 1e-3, 1 - 1e-3)
+    ratio = ((1 - of_c) / of_c)[:, None]
+    return lambda posterior: np.minimum(posterior.astype(float) * ratio / ratio[0], 1.0)
+
+
+def _decided(problem: Problem, learned: Answers | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return decided cells that were not annotated, whether each is true, and whether it is a suggestion.
+
+    Others are answers that claims have learned from, and cells of completely reviewed random instances. Added labels
+    are left out, since nothing was claimed about them. If all decisions are yes, people may have recorded only what
+    they accept: then only lists that were answered in order count.
     """
-    hits = np.minimum(right + np.concatenate([[0], np.cumsum(listed.probabilities, dtype=float)]), true)
-    f1 = f1_score(hits, there + np.arange(len(hits)), true)
-    k = int(np.argmax(f1))
-    return FillingIn(k, float(f1[0]), float(f1[k]))
+    verified, origins = problem.verified, problem.origins
+    if verified is None:
+        nothing = np.zeros(0, int)
+        return nothing, nothing, nothing.astype(bool), nothing.astype(bool)
+    rows, columns = (index.astype(np.int64) for index in verified.cells.nonzero())
+    is_single = verified.instances[rows] == Verdict.UNKNOWN
+    rows, columns = rows[is_single], columns[is_single]
+    if problem.sampled is not None:
+        whole, all_columns = np.nonzero(np.ones((len(problem.sampled), problem.labels.shape[1]), bool))
+        rows, columns = np.append(rows, problem.sampled[whole]), np.append(columns, all_columns)
+    verdicts = verified.at(rows, columns)
+    counts = np.isin(verdicts, (Verdict.TRUE, Verdict.FALSE)) & ~values_at(problem.labels, rows, columns).astype(bool)
+    rows, columns, true = rows[counts], columns[counts], verdicts[counts] == Verdict.TRUE
+    is_listed = verified.instances[rows] == Verdict.UNKNOWN
+    if learned is not None:
+        q = problem.labels.shape[1]
+        is_listed &= ~np.isin(rows * q + columns, learned.rows * q + learned.columns)
+    origin = np.zeros(len(rows)) if origins is None else values_at(origins, rows, columns)
+    kept = ~is_listed | (origin != HowDecided.ADDED)
+    if true[is_listed & kept].all():
+        kept &= ~is_listed | (origin == HowDecided.IN_ORDER)
+    return rows[kept], columns[kept], true[kept], is_listed[kept]
 
 
-def _posteriors(
-    predictions: Predictions,
-    annotated: csr_array,
-    frequency: LabelFrequency,
-    least: np.float32,
-    left_out: csr_array | None,
-    correction: Correction,
-) -> Iterator[Cells]:
-    """Yield block after block of uncorrected posteriors of the cells to list whose probability is large enough."""
-    for rows, of_block in posterior_blocks(predictions, frequency):
-        claimed = of_block if isinstance(of_block, np.ndarray) else of_block.data
-        probabilities = correction(claimed)
-        enough = (probabilities > 0) & (probabilities >= least)
-        if isinstance(of_block, np.ndarray):
-            i, k = np.nonzero(enough)
-        else:
-            i, k = entry_rows(of_block)[enough], of_block.indices[enough]
-        listed = np.ones(len(i), bool)
-        for others in (annotated, left_out):
-            if others is not None:
-                listed &= ~values_at(others[rows], i, k).astype(bool)
-        if frequency.verified is not None:
-            listed &= frequency.verified.rows(rows).at(i, k) == Verdict.UNKNOWN
-        yield Cells(rows.start + i.astype(np.int64), k.astype(np.int64), claimed[enough])[listed]
+def _log_odds(claimed: np.ndarray) -> np.ndarray:
+    """Return log odds, compressed where claims are sure: any shape."""
+    z = log_odds(claimed, _LARGEST)
+    bent: np.ndarray = np.minimum(z, _SURE_LOG_ODDS) + _RISE_OF_SURE * np.maximum(z - _SURE_LOG_ODDS, 0)
+    return bent
 
 
-def _largest(cells: Cells, k: int) -> Cells:
-    """Return the k most probable cells of each instance, the first of equal ones, by instance."""
-    order = np.lexsort((-cells.probabilities, cells.rows))
-    first = np.searchsorted(cells.rows, cells.rows)
-    return cells[np.sort(order[np.arange(len(cells)) - first < k])]
+def _place(posterior: np.ndarray) -> np.ndarray:
+    """Return the nearest grid point of each: int, shape (m,)."""
+    z = log_odds(posterior.astype(float), _LARGEST)
+    return np.rint(np.interp(z, _TABULATED, np.arange(len(_TABULATED)))).astype(int)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suggestions:
+    """Missing labels of data."""
+
+    # ndarray or csr_array of float32, shape (n, q): Pr(y=1) of each label from the features, out of fold, and, if
+    # labels are few, from the other annotations
+    probabilities: Predictions
+    ids: np.ndarray  # int, shape (q,): the label of each column
+    # bool, shape (n, q): annotated, filled in or verified as true, and not verified as false
+    there: csr_array
+    added: csr_array  # bool, shape (n, q): of these, those that were never annotated: verified, or filled in before
+    frequency: LabelFrequency
+    # `of_labels`, `of_all`: numbers of missing labels, of each label and in total; None if c is unknown
+    of_labels: Count | None
+    of_all: Count | None
+    found: int  # how many of these are verified as true
+    listed: Cells  # the suggestions, the most probable first
+    right: Count  # how many of these are right
+    filling_in: FillingIn  # how many of these to fill in
+    decided: Decided | None  # decisions on earlier suggestions, by which probabilities are corrected
+    answers: int  # answers to questions, on which probabilities and counts rest
+
+
+def find(
+    evidence: Evidence,
+    problem: Problem,
+    ids: np.ndarray,
+    choice: Choice,
+    implications: Implications | None = None,
+    run: Run = DEFAULT_RUN,
+    filled: csr_array | None = None,
+) -> Suggestions:
+    """List missing labels.
+
+    `problem`: features are not needed. Verified cells are not listed again.
+    `ids`: int, shape (q,): the label, as written in files, of each column; ascending.
+    `choice`: as for `suggest`.
+    `implications`: labels implied by others of the instance are not listed.
+    `filled`: bool, shape (n, q): labels that were filled in before, which are not listed again.
+    """
+    labels, frequency, estimates = problem.labels, evidence.frequency, evidence.estimates
+    positive = frequency.positives(labels).astype(bool)
+    if filled is None:
+        filled = csr_array(positive.shape, dtype=bool)
+    implied = None if implications is None else implications.implied(positive, ids, ids)
+    with run.step("weighing the other labels"):
+        probabilities = given_other_labels(evidence.probabilities, labels, frequency, run, evidence.kin)
+    confirmed = csr_array(positive > labels)
+    found = confirmed if frequency.verified is None else confirmed[frequency.verified.instances == Verdict.UNKNOWN]
+    with run.step("listing labels"):
+        of_labels, of_all = missing_labels(labels, frequency, estimates.reviewed, estimates.range_of_c)
+        left = Count(*(max(count - found.nnz, 0.0) for count in vars(of_all).values()))
+        second = np.zeros(0, int) if problem.second is None else problem.second
+        annotated = positive.nnz - positive[second].nnz
+        claims = Claims.of(probabilities, problem, evidence, choice, implied)
+        at_top, is_by_lists = claims.at_top, estimates.reviewed is None and claims.at_top is not None
+        if estimates.is_known and at_top is not None:
+            if is_by_lists:
+                left = no_fewer(left, at_top, claims.decided is not None)
+            if at_top.expected > left.expected:
+                every = suggest(probabilities, positive, frequency, Choice(), implied)
+                claims = claims.adding_up_to(float(left.expected), every.probabilities)
+        right_before = float(claims.expected_right(posterior_at(probabilities, frequency, *filled.nonzero())).expected)
+        right_before = min(right_before, float(left.expected))
+        if choice == Choice():  # half of the F1 before
+            choice = replace(
+                choice, least=(annotated + right_before) / max(2 * annotated + filled.nnz + left.expected, 1)
+            )
+        left_out = filled if implied is None else csr_array(filled + implied)
+        listed = suggest(probabilities, positive, frequency, choice, left_out, claims.corrected)
+        right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
+        if estimates.is_known:
+            if is_by_lists and claims.decided is not None:  # the right ones of the list are missing
+                left = replace(left, low=max(left.low, min(right.low, left.expected)))
+            if is_by_lists:
+                of_all = Count(*(count + found.nnz for count in vars(left).values()))
+            # Before any decision c may be wrong, so it does not limit how many of a list may be right.
+            most = np.inf if is_by_lists and claims.decided is None else left.high
+            limits = left.expected - right_before, left.low, most
+            right = Count(*map(min, vars(right).values(), limits))
+        filling_in = worth_filling_in(
+            listed, annotated + filled.nnz, float(annotated + left.expected), annotated + right_before
+        )
+    return Suggestions(
+        probabilities=probabilities,
+        ids=ids,
+        there=csr_array(positive + filled),
+        added=csr_array(confirmed + filled),
+        frequency=frequency,
+        of_labels=of_labels if estimates.is_known else None,
+        of_all=of_all if estimates.is_known else None,
+        found=found.nnz,
+        listed=listed,
+        right=right,
+        filling_in=filling_in,
+        decided=claims.decided,
+        answers=0 if estimates.reviewed is None else estimates.reviewed.answers,
+    )

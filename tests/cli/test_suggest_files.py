@@ -13,8 +13,8 @@ from mpu_cli.core.stacking import train
 from mpu_cli.errors import InputError
 from mpu_cli.names.label_names import LabelNames
 from mpu_cli.names.naming import read_implications
-from mpu_cli.people import missing
-from mpu_cli.people.suggestions import Choice
+from mpu_cli.people import suggestions
+from mpu_cli.people.posteriors import Choice
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.writer import find_labels
@@ -51,7 +51,7 @@ def find(data, choice=FIFTY, verified=None, implications=None, jobs=1):
     _, features, labels, _ = data
     problem, run = Problem(features, labels, verified=verified), Run(jobs=jobs)
     evidence = Evidence.of_training(train(problem, OPTIONS, run, hold_out_all=True)[1], problem)
-    return missing.find(evidence, problem, IDS, choice, implications, run)
+    return suggestions.find(evidence, problem, IDS, choice, implications, run)
 
 
 def label_sets(block: bytes):

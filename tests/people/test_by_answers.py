@@ -7,8 +7,8 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.labels.verified import VerifiedLabels
-from mpu_cli.people.missing import Claims, by_answers
-from mpu_cli.people.suggestions import Choice, missing_labels, posterior_at, suggest
+from mpu_cli.people.posteriors import Choice, missing_labels, posterior_at, suggest
+from mpu_cli.people.suggestions import Claims, by_answers
 from tests.slow import slow
 
 N, Q = 4_000, 3

@@ -12,8 +12,8 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import HowDecided, VerifiedLabels
 from mpu_cli.core.selection import Estimates
-from mpu_cli.people.missing import Claims, Decided
-from mpu_cli.people.suggestions import Choice
+from mpu_cli.people.posteriors import Choice
+from mpu_cli.people.suggestions import Claims, Decided
 from tests.slow import slow
 
 

@@ -25,7 +25,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.names.lines import cell
-from mpu_cli.people.suggestions import Choice
+from mpu_cli.people.posteriors import Choice
 from mpu_cli.review.page import asset, digest
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run

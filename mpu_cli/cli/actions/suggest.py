@@ -29,8 +29,8 @@ from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, changed, count
 from mpu_cli.inputs.training_data import Sources, frequency_file, training_set
 from mpu_cli.names.label_names import LabelNames, RecordIds
 from mpu_cli.names.naming import EVERY_LABEL, FILLED, IMPLIED, Suggestible, beside, implication_lines, place_beside
-from mpu_cli.people.missing import Suggestions, find
-from mpu_cli.people.suggestions import Choice
+from mpu_cli.people.posteriors import Choice
+from mpu_cli.people.suggestions import Suggestions, find
 from mpu_cli.review import decisions
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

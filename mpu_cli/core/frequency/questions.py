@@ -33,7 +33,7 @@ from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError
 
 # The largest r, and how sharply r bends to it. A safeguard, not an estimate: only some 10 of 200 questions are about
-# the surest cells. Decisions on suggestions inform more about these (`people.missing`).
+# the surest cells. Decisions on suggestions inform more about these (`people.suggestions`).
 _CEILING, _BEND = 0.97, 8.0
 # The grid of the log odds of scores.
 _SCORES = np.arange(-9.0, 7.1, 0.25)

@@ -13,7 +13,7 @@ from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import DataError
-from mpu_cli.people.suggestions import missing_labels
+from mpu_cli.people.posteriors import missing_labels
 from mpu_cli.runtime.run import Run
 from tests.core.frequency.test_estimators import beside, separable
 from tests.core.simulated import as_features, as_labels, linear_problem

@@ -8,8 +8,8 @@ from scipy.special import expit
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.predictions import Cells
-from mpu_cli.people import suggestions
-from mpu_cli.people.suggestions import Choice, missing_labels, suggest, unannotated_posterior, worth_filling_in
+from mpu_cli.people import posteriors
+from mpu_cli.people.posteriors import Choice, missing_labels, suggest, unannotated_posterior, worth_filling_in
 
 N, Q = 60, 7
 
@@ -17,7 +17,7 @@ N, Q = 60, 7
 @pytest.fixture
 def problem(monkeypatch):
     """Probabilities with equals among them, annotations, verified labels; several blocks of instances."""
-    monkeypatch.setattr(suggestions, "_CELLS", 8 * Q)
+    monkeypatch.setattr(posteriors, "_CELLS", 8 * Q)
     rng = np.random.default_rng(0)
     probabilities = (rng.integers(0, 21, (N, Q)) / 20).astype(np.float32)
     annotated = csr_array(rng.random((N, Q)) < 0.2)

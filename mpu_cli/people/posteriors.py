@@ -1,0 +1,279 @@
+"""Missing labels: cells (instance, label) that are not annotated but probably true, and their number.
+
+A true label is annotated with probability c, a false one never, so by Bayes' rule (Elkan and Noto, KDD 2008, Section 2)
+
+    Pr(y=1 | x, s=0) = (1 - c) p / (1 - c p),   p = Pr(y=1 | x).
+
+Everything is computed from out-of-fold predictions of all instances, a block of instances at a time. Verified and
+ignored cells are never listed.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, issparse
+from scipy.special import logit
+
+from mpu_cli.core.features import entry_rows
+from mpu_cli.core.frequency.estimators import Z_90
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from mpu_cli.core.frequency.single_frequencies import missing
+from mpu_cli.core.labels.verified import Verdict
+from mpu_cli.core.predictions import FEW_LABELS, Cells, Predictions, f1_score, values_at
+from mpu_cli.errors import DataError
+
+_CELLS = 1 << 21  # in a block
+
+Correction: TypeAlias = Callable[[np.ndarray], np.ndarray]
+
+
+def unannotated_posterior(probabilities: Any, c: ArrayLike) -> Any:
+    """Return Pr(y=1 | x, s=0), the probability that an unannotated label is true.
+
+    Parameters
+    ----------
+    probabilities : array_like, shape (n, q) or any other, or sparse matrix
+        p = Pr(y=1 | x), in [0, 1]. Predict training instances out of fold: a model that has seen an instance has
+        learned that the label is not annotated there.
+    c : array_like, broadcastable to `probabilities`
+        Label frequency, Pr(annotated | true), in [0, 1].
+
+    Returns
+    -------
+    ndarray, or csr_array of a sparse matrix, of float32 or float64, shape of `probabilities`
+        Never above p. 0 if c is 1, since unannotated labels are then false.
+
+    Raises
+    ------
+    DataError
+        A number is not in [0, 1]. (A ValueError.)
+
+    References
+    ----------
+    Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008, Section 2.
+
+    Examples
+    --------
+    >>> from mpu_cli import unannotated_posterior
+    >>> unannotated_posterior([0.5, 0.9, 0.99], c=0.5).round(3).tolist()
+    [0.333, 0.818, 0.98]
+    """
+    if issparse(probabilities):
+        entries = csr_array(probabilities)
+        rates = np.broadcast_to(c, entries.shape)[entries.nonzero()]
+        return csr_array(
+            (unannotated_posterior(entries.data, rates), entries.indices, entries.indptr), shape=entries.shape
+        )
+    p = np.asarray(probabilities)
+    p = p if p.dtype == np.float32 else p.astype(float)
+    frequency = np.asarray(c, p.dtype)
+    for name, values in (("probabilities", p), ("c", frequency)):
+        if not ((values >= 0) & (values <= 1)).all():
+            raise DataError(f"{name}: give numbers from 0 to 1")
+    missing = (1 - frequency) * p
+    unannotated = missing + (1 - p)  # 1 - c p, without a difference of nearly equal numbers
+    posterior: np.ndarray = np.divide(missing, unannotated, out=np.zeros_like(unannotated), where=unannotated > 0)
+    return posterior
+
+
+def log_odds(probabilities: np.ndarray, largest: float, least: float | None = None) -> np.ndarray:
+    """Return log odds of probabilities from 0 to 1, clipped at `largest`, and at `least` or minus `largest`."""
+    with np.errstate(divide="ignore"):
+        unlimited: np.ndarray = logit(probabilities)
+    return unlimited.clip(-largest if least is None else least, largest)
+
+
+def posterior_blocks(predictions: Predictions, frequency: LabelFrequency) -> Iterator[tuple[slice, Predictions]]:
+    """Yield posteriors of block after block of instances, as if no cell were verified."""
+    n, q = predictions.shape
+    by_chance = replace(frequency, verified=None)
+    for start in range(0, n, size := max(1, _CELLS // min(q, FEW_LABELS))):
+        rows = slice(start, min(start + size, n))
+        p = predictions[rows]
+        if isinstance(p, np.ndarray):
+            yield rows, unannotated_posterior(p, by_chance.of_cells(rows))
+        else:
+            of_entries = start + entry_rows(p), p.indices
+            posterior = unannotated_posterior(p.data, by_chance.by_chance(*of_entries))
+            yield rows, csr_array((posterior, p.indices, p.indptr), shape=p.shape)
+
+
+def posterior_at(
+    probabilities: Predictions, frequency: LabelFrequency, rows: np.ndarray, columns: np.ndarray
+) -> np.ndarray:
+    """Return posteriors of some cells, as if they were not verified."""
+    p = values_at(probabilities, rows, columns)
+    posterior: np.ndarray = unannotated_posterior(p, frequency.by_chance(rows, columns))
+    return posterior
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which suggestions are wanted: those that meet all of these conditions."""
+
+    top: int | None = None  # at most this many, the most probable ones
+    least: float | None = None  # with at least this probability
+    per_instance: int | None = None  # at most this many of each instance, the most probable ones
+    columns: np.ndarray | None = field(default=None, compare=False)  # bool, shape (q,): of these labels. None: all
+
+
+@dataclass(frozen=True)
+class Count:
+    """Estimates of numbers, with 90 % intervals; each a float, or an array with one for each label."""
+
+    expected: np.ndarray | float
+    low: np.ndarray | float
+    high: np.ndarray | float
+
+
+def no_fewer(missing: Count, right: Count, is_decided: bool) -> Count:
+    """Return how many labels are missing, no fewer than are right at the top of a list.
+
+    Decisions on the list outweigh c. Without any, the list only raises the lower end, and only if c expects at least as
+    many.
+
+    >>> no_fewer(Count(200.0, 10.0, 300.0), Count(140.0, 75.0, 190.0), is_decided=False)
+    Count(expected=200.0, low=75.0, high=300.0)
+    >>> no_fewer(Count(30.0, 10.0, 300.0), Count(140.0, 75.0, 190.0), is_decided=False)
+    Count(expected=30.0, low=10.0, high=300.0)
+    """
+    if not is_decided:
+        right = Count(*[right.low if right.low <= missing.expected else 0.0] * 3)
+    return Count(*map(max, vars(missing).values(), vars(right).values()))
+
+
+def suggest(
+    probabilities: Predictions,
+    annotated: csr_array,
+    frequency: LabelFrequency,
+    choice: Choice,
+    left_out: csr_array | None = None,
+    correction: Correction = lambda posterior: posterior,
+) -> Cells:
+    """List labels that are probably missing, neither annotated nor verified, the most probable first.
+
+    `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
+    `annotated`: bool, shape (n, q).
+    `left_out`: bool, shape (n, q): cells not to list.
+    `correction`: turns posteriors into probabilities, in the same order; 0 stays 0.
+    Returns: cells with Pr(y=1 | x, s=0) = (1-c) p / (1 - c p) above 0, corrected, in the order of the posteriors; equal
+    ones by instance, then by label.
+
+    >>> p = np.array([[0.9, 0.5], [0.8, 0.1]], np.float32)
+    >>> annotated = csr_array(np.array([[True, False], [False, False]]))
+    >>> best = suggest(p, annotated, LabelFrequency.of(0.5, (2, 2)), Choice(top=2))
+    >>> best.rows.tolist(), best.columns.tolist(), best.probabilities.round(2)
+    ([1, 0], [0, 1], array([0.67, 0.33], dtype=float32))
+    """
+    least = np.float32(choice.least or 0)
+    best = Cells.none()
+    for block in _posteriors(probabilities, annotated, frequency, least, left_out, correction):
+        if choice.columns is not None:
+            block = block[choice.columns[block.columns]]
+        if choice.top is not None and len(best) >= choice.top:
+            block = block[block.probabilities > best.probabilities[choice.top - 1 : choice.top].min(initial=np.inf)]
+        if choice.per_instance is not None:
+            block = _largest(block, choice.per_instance)
+        best = best.joined(block) if choice.top is None else best.joined(block).best(choice.top)
+    best = best.best()
+    return replace(best, probabilities=correction(best.probabilities))
+
+
+def missing_labels(
+    annotated: csr_array,
+    frequency: LabelFrequency,
+    reviewed: ReviewedFrequency | None = None,
+    range_of_c: tuple[float, float] = (1.0, 1.0),
+) -> tuple[Count, Count]:
+    """Estimate how many true labels are not annotated, including those found since, but for completed instances.
+
+    If a labels are annotated, a share c of the true ones, the number of others is negative binomial, with mean
+    a (1-c) / c and variance a (1-c) / c^2. The interval of the total comes from that of c or, if c is given, from
+    chance. Single labels have one only if people have decided about c.
+
+    `annotated`: bool, shape (n, q).
+    `reviewed`: the source of the frequency, if human decisions.
+    `range_of_c`: the ends of the interval of c, in multiples of c.
+    Returns: `of_labels`: arrays of shape (q,), NaN for unknown ends; `of_all`: numbers.
+
+    >>> of_labels, of_all = missing_labels(csr_array(np.ones((30, 1), bool)), LabelFrequency.of(0.75, (30, 1)))
+    >>> of_labels.expected.tolist(), of_all.expected, round(of_all.low, 1), round(of_all.high, 1)
+    ([10.0], 10.0, 4.0, 16.0)
+    """
+    by_chance, c = frequency.of_annotations(annotated)
+    if reviewed is not None:
+        expected = missing(by_chance, reviewed.rates, reviewed.c)
+        low, high = (by_chance * (1 / end - 1) for end in reviewed.intervals.T[::-1])
+        of_all = (by_chance.sum() * (1 / end - 1) for end in (reviewed.c, *reviewed.interval[::-1]))
+        return Count(expected, np.minimum(low, expected), np.maximum(high, expected)), Count(*map(float, of_all))
+    expected = by_chance * (1 - c) / c
+    least, most = ((by_chance * (1 / np.minimum(c * ratio, 1) - 1)).sum() for ratio in range_of_c[::-1])
+    spread = Z_90 * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # if c is given, there is only chance
+    unknown = np.full(len(expected), np.nan)
+    low, high = max(float(least - spread), 0.0), float(most + spread)
+    return Count(expected, unknown, unknown), Count(float(expected.sum()), low, high)
+
+
+@dataclass(frozen=True)
+class FillingIn:
+    """How many of the first suggestions to fill in, and the expected F1 of the labels before and after."""
+
+    size: int
+    f1_before: float
+    f1_after: float
+
+
+def worth_filling_in(listed: Cells, there: int, true: float, right: float) -> FillingIn:
+    """Choose how many suggestions to fill in to maximise the expected F1 of the labels.
+
+    With A labels, R of them right, of T true ones, and the first k suggestions filled in,
+    F1 = 2 (R + sum of their probabilities) / (A + k + T). A suggestion raises F1 if its probability exceeds F1 / 2.
+
+    `listed`: suggestions, the most probable first.
+
+    >>> listed = Cells(np.arange(3), np.arange(3), np.array([0.9, 0.8, 0.1], np.float32))
+    >>> best = worth_filling_in(listed, there=8, true=10.0, right=8.0)
+    >>> best.size, round(best.f1_before, 2), round(best.f1_after, 2)
+    (2, 0.89, 0.97)
+    """
+    hits = np.minimum(right + np.concatenate([[0], np.cumsum(listed.probabilities, dtype=float)]), true)
+    f1 = f1_score(hits, there + np.arange(len(hits)), true)
+    k = int(np.argmax(f1))
+    return FillingIn(k, float(f1[0]), float(f1[k]))
+
+
+def _posteriors(
+    predictions: Predictions,
+    annotated: csr_array,
+    frequency: LabelFrequency,
+    least: np.float32,
+    left_out: csr_array | None,
+    correction: Correction,
+) -> Iterator[Cells]:
+    """Yield block after block of uncorrected posteriors of the cells to list whose probability is large enough."""
+    for rows, of_block in posterior_blocks(predictions, frequency):
+        claimed = of_block if isinstance(of_block, np.ndarray) else of_block.data
+        probabilities = correction(claimed)
+        enough = (probabilities > 0) & (probabilities >= least)
+        if isinstance(of_block, np.ndarray):
+            i, k = np.nonzero(enough)
+        else:
+            i, k = entry_rows(of_block)[enough], of_block.indices[enough]
+        listed = np.ones(len(i), bool)
+        for others in (annotated, left_out):
+            if others is not None:
+                listed &= ~values_at(others[rows], i, k).astype(bool)
+        if frequency.verified is not None:
+            listed &= frequency.verified.rows(rows).at(i, k) == Verdict.UNKNOWN
+        yield Cells(rows.start + i.astype(np.int64), k.astype(np.int64), claimed[enough])[listed]
+
+
+def _largest(cells: Cells, k: int) -> Cells:
+    """Return the k most probable cells of each instance, the first of equal ones, by instance."""
+    order = np.lexsort((-cells.probabilities, cells.rows))
+    first = np.searchsorted(cells.rows, cells.rows)
+    return cells[np.sort(order[np.arange(len(cells)) - first < k])]
