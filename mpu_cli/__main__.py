@@ -12,7 +12,7 @@ _OBJECTS = 100_000
 def main() -> None:
     """Run ``mpu`` with the arguments of the process."""
     ending = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
-    signal.pthread_sigmask(signal.SIG_BLOCK, ending)  # until there is one who waits for them
+    signal.pthread_sigmask(signal.SIG_BLOCK, ending)  # until a handler waits for them
     from mpu_cli.runtime import signals
 
     try:

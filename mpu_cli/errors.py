@@ -1,6 +1,6 @@
 """Errors, and what messages have in common.
 
-Every error that a user can mend is an `MpuError`. The command line prints it as ``error: ...`` and exits with its
+Every error that a user can fix is an `MpuError`. The command line prints it as ``error: ...`` and exits with its
 status. Any other exception that reaches the user is a bug.
 """
 

@@ -148,7 +148,7 @@ def _finite_log_odds(p: np.ndarray) -> np.ndarray:
     return log_odds
 
 
-# Probabilities that a thread computes at a time; of many labels, a few of each instance are kept.
+# Probabilities that a thread computes at a time; with many labels, a few of each instance are kept.
 _PROBABILITIES = 1 << 20
 # Attributes, and what the record of a training calls them.
 _EXPECTED = {"expected_f1_": "expected_micro_f1", "expected_f1_interval_": "expected_micro_f1_interval"}

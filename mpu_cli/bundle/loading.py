@@ -145,7 +145,7 @@ def manifest_of(model: Path) -> bytes | None:
 
 
 def read_small(path: Path) -> bytes:
-    """Read a regular file of at most `MOST_BYTES`; ValueError where it is larger; else errors as of `open_regular`."""
+    """Read a regular file of at most `MOST_BYTES`; ValueError where it is larger; else errors as for `open_regular`."""
     with open_regular(path) as file:
         expect(os.fstat(file.fileno()).st_size <= MOST_BYTES, f"it has more than {MOST_BYTES:,} bytes")
         return file.read()

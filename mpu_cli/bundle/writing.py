@@ -74,7 +74,7 @@ def check_target(path: Path) -> None:
     """
     if not path.absolute().parent.is_dir():
         raise ModelError(f"{path}: there is no directory {path.absolute().parent}; make it first")
-    try:  # no check whether it exists first: other trainings create and remove it
+    try:  # no check whether it exists first: other training runs create and remove it
         entries = list(path.iterdir())
     except (FileNotFoundError, NotADirectoryError) as error:
         if isinstance(error, NotADirectoryError) or path.is_symlink():
@@ -128,7 +128,7 @@ class Writer:
 
     @contextmanager
     def held(self) -> Iterator["Writer"]:
-        """Lock the directory, also where it was moved or removed since, and remove what killed trainings have left.
+        """Lock the directory, also where it was moved or removed since, and remove what killed training runs have left.
 
         It is created if missing; removed at the end if it was created here and no model was saved.
         Raises BusyError (another training is running there), ModelError (no model can be written there (see
@@ -187,7 +187,7 @@ def _said_to_be_unwritable(path: Path) -> Iterator[None]:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove files of earlier models and of failed trainings: all that the manifest does not name."""
+    """Remove files of earlier models and of failed training runs: all that the manifest does not name."""
     try:
         text = read_small(path / MANIFEST)
     except FileNotFoundError:

@@ -25,7 +25,7 @@ _NUMBERS = {"SOURCE_DATE_EPOCH": (0, 253_402_300_799), "NUMBA_NUM_THREADS": (1, 
 
 
 class CleanErrors(click.Group):
-    """A group of commands. A failure that a user can mend prints one line on standard error and exits with a status.
+    """A group of commands. A failure that a user can fix prints one line on standard error and exits with a status.
 
     0: done. 1: bad data, or a failed run. 2: wrong usage. 3: the new model was rejected. 75: another process uses the
     same files; try again later. 141: the reader of the output has closed it. `mpu_cli.runtime.signals` handles signals
@@ -52,7 +52,7 @@ class CleanErrors(click.Group):
             return super().make_context(info_name, args, *rest, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the subcommand. Turn errors that a user can mend into a message and an exit status."""
+        """Run the subcommand. Turn errors that a user can fix into a message and an exit status."""
         with _reported_failures(ctx.args):
             for name, (least, largest) in _NUMBERS.items():  # else, a library that reads it ends in a traceback
                 text = os.environ.get(name)
@@ -66,7 +66,7 @@ class CleanErrors(click.Group):
 
 @contextmanager
 def _reported_failures(args: list[str]) -> Iterator[None]:
-    """Print an error that a user can mend in one line, and exit. Without arguments, click prints the help."""
+    """Print an error that a user can fix in one line, and exit. Without arguments, click prints the help."""
     args = list(args)
     try:
         yield

@@ -9,5 +9,5 @@ Where docstrings do not say otherwise, there are n instances, D features and q l
 - ``annotations``: how many instances are annotated with each label, int, q of them; ``weights``: how many labels each
   stands for, float64, q of them, or None: each for itself;
 - ``kin``: int, n of them: instances with equal numbers stay in one fold; None: all differ; ``folds``: that of each;
-- ``cost``: C; ``run``: its seed draws what is drawn; ``tick``: is called once for each unit of work.
+- ``cost``: C; ``run``: its seed is that of all random draws; ``tick``: is called once for each unit of work.
 """

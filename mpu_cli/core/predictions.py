@@ -1,4 +1,4 @@
-"""Predictions of n instances and q labels: a dense array, or, of many labels, the largest of each instance.
+"""Predictions of n instances and q labels: a dense array, or, with many labels, the largest of each instance.
 
 Of a hundred thousand labels, all but a few are improbable for an instance. A row of a sparse matrix keeps its `most`
 largest predictions that reach `least`; a label that is not kept counts as predicted with 0, and is never predicted.
@@ -67,7 +67,7 @@ def count_positives(positives: csr_array) -> np.ndarray:
 FEW_LABELS = 500
 # The least positive number of full precision in 32 bits.
 LEAST = float(np.finfo(np.float32).tiny)
-# Of many labels, predictions below this are no features of the next level.
+# With many labels, predictions below this are no features of the next level.
 STACKED_FROM = 0.01
 # Labels of an instance that are kept, at least, and by how many more than most of the instances have.
 _FEWEST_KEPT, _ROOM = 20, 2

@@ -107,7 +107,7 @@ class Instances(LabelInformation):
 
 # The best eta0 falls with the number of instances, about as its -1/4th power: docs/choices/training.md.
 _STEP_EXPONENT = 0.25
-# Folds of many labels, whose models take long, where there are no more instances than this.
+# Folds with many labels, whose models take long, where there are no more instances than this.
 _FOLDS_OF_MANY, _FEW_INSTANCES = 3, 200_000
 # C of the classifier of annotated against not annotated. The estimate of c hardly depends on it:
 # docs/choices/label-frequency.md.
@@ -124,14 +124,15 @@ def draw(n: int, size: int, seed: int) -> np.ndarray:
     return np.arange(n) if n <= size else np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
 
 
-# About how many of many labels are drawn.
+# About how many labels are drawn, where they are many.
 _DRAWN = 512
 
 
 def draw_labels(annotations: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
     """Draw some of many labels, each with a probability proportional to the square root of its annotations.
 
-    Labels that are never annotated are not drawn: nothing tells how often they are true. Of few labels, all others are.
+    Labels that are never annotated are not drawn: nothing tells how often they are true. With few
+    labels, all annotated ones are taken.
 
     Systematic sampling with unequal probabilities (Madow, "On the theory of systematic sampling, II", 1949) along the
     labels in the order of their annotations: labels of every frequency are there, and the most frequent ones surely.
@@ -256,7 +257,7 @@ class Sample:
 
 
 def draw_sample(population: Instances, options: FrequencyOptions, run: Run, per_label: bool = False) -> Sample:
-    """Draw instances and, of many labels, labels; TooLargeError where predictions for them would not fit in memory.
+    """Draw instances and, if labels are many, labels; TooLargeError where predictions for them would not fit in memory.
 
     `per_label`: whether all labels with enough annotations for a label frequency of their own are in it.
     """

@@ -41,7 +41,7 @@ from mpu_cli.runtime.run import Run
 
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 PRIORS = (0.0, 7.5, 15.0, 30.0, 60.0)
-# Of many labels a sample is drawn, among which even a small prior finds the right ones: docs/choices/texts.md.
+# With many labels, a sample is drawn, among which even a small prior finds the right ones: docs/choices/texts.md.
 _PRIOR_OF_MANY = 15.0
 # What of `Settings` is chosen, in this order.
 _GRIDS = {"cost": COSTS, "step": STEPS, "prior": PRIORS}

@@ -251,7 +251,7 @@ def train_block(data: TrainingSet, block: Block, start: LinearModel, seen: int =
     loss = loss_named(settings.loss)
     frequency = task.frequency.block(block).single_precision()
     batches = data.batches(block)
-    n = max(len(batches.rows), 1)  # those left out count as instances that change nothing: the decay is as with them
+    n = max(len(batches.rows), 1)  # instances left out change nothing, but the weights decay as if they were there
     step = settings.step / data.mean_squared_norm
     weights, mean, offsets = start.weights if len(start.weights) else None, None, None
     if prior is not None and settings.prior:
@@ -300,7 +300,7 @@ def default_epochs(n: int, coherence: float = 1.0, many: bool = False) -> int:
     """Ten to fifty passes over up to 5,000 instances; above, five, fewer from 12,500 on, and one from 50,000 on.
 
     Fewer than five only where large steps can make up for them: where instances are not too much alike
-    (`Features.coherence`). Of many labels, which are mostly rare, at most three.
+    (`Features.coherence`). With many labels, which are mostly rare, at most three.
     """
     if many:
         return min(default_epochs(n, coherence), _EPOCHS_OF_MANY)

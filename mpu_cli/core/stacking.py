@@ -57,7 +57,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 MOST_AUTOMATIC_LEVELS = 2
 # Weight of the predictions of a level as features of the next, relative to the length of instances.
 STACK_SCALE = 0.3
-# Of many labels, annotations that tell the threshold of all of them.
+# With many labels, annotations that tell the threshold of all of them.
 _ENOUGH_ANNOTATIONS = 5_000
 
 
@@ -98,9 +98,10 @@ def train(
             predictions = learned.held_out.probabilities
             extended = with_predictions(task.features, predictions, learned.scale, learned.calibrate_features())
             task = task.above(extended, predictions)
+        # Models `whole`, whose mean is the level, may predict their own held-out rows; else those of `fold_rows` do.
         enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
         whole, fold_rows = plan(task, enough, chosen.folds, kin=instances.kin)
-        features_of = None
+        features_of = None  # the same features, whichever fold is held out
         if number == 1 and fold_rows:
             features_of = _features_without(below, learned, len(fold_rows), instances, chosen.folds)
         if not (is_automatic and features_of):
@@ -164,14 +165,15 @@ def _train_level(
 
 
 def _features_without(
-    task: LearningTask, below: "Stack", outer: int, instances: Instances, m: int
+    task: LearningTask, learned: "Stack", outer: int, instances: Instances, m: int
 ) -> Callable[[int], Features] | None:
     """Return what gives the features of level 1 where one of some folds is held out; None: what all have.
 
+    `task`, `learned`: level 0, as it was learned.
     `outer`, `m`: the number of these folds, and of all.
     """
-    out_of_fold, n = below.held_out.probabilities, len(task)
-    fold_rows = deal(n, m, task.run.seed, instances.kin)
+    out_of_fold, n = learned.held_out.probabilities, len(task)
+    fold_rows = deal(n, m, task.run.seed, instances.kin)  # as `plan` deals them
     if not (isinstance(out_of_fold, np.ndarray) and len(fold_rows) >= FEWEST_FOLDS):
         return None
     nested = predict_nested(task, fold_rows, outer, out_of_fold)
@@ -179,8 +181,8 @@ def _features_without(
     def of_fold(i: int) -> Features:
         rest = np.setdiff1d(np.arange(n), fold_rows[i], assume_unique=True)
         seen = HeldOut(nested[i][rest], task.labels[rest], task.frequency.rows(rest))
-        calibration = calibrate(seen.of_labels(below.annotated))
-        return with_predictions(task.features, nested[i], below.scale, calibration)
+        calibration = calibrate(seen.of_labels(learned.annotated))
+        return with_predictions(task.features, nested[i], learned.scale, calibration)
 
     return of_fold
 
@@ -220,7 +222,7 @@ class Stack:
         return self._learned[-1][0]
 
     def calibrate_features(self) -> Calibration | None:
-        """Return what calibrates the predictions of the last level as features of the next; of many labels, nothing."""
+        """Return what calibrates the predictions of the last level as features of the next; None with many labels."""
         is_dense = isinstance(self.held_out.probabilities, np.ndarray)
         self._calibrations.append(calibrate_binned(self._learned[-1][1]) if is_dense else None)
         return self._calibrations[-1]
@@ -282,7 +284,7 @@ class StackedModel:
         return self.levels[0].weights.shape[0] if self.columns is None else self.columns.width
 
     def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
-        """Pr(y^k = 1 | x) by the last level; of many labels 0 where it is not among the largest of the instance.
+        """Pr(y^k = 1 | x) by the last level; with many labels, 0 where it is not among the largest of the instance.
 
         `matrix`: csr_array, shape (n, any), float32: features; columns beyond the model's are ignored.
         Returns: float32, shape (n, q).
@@ -291,7 +293,7 @@ class StackedModel:
         return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
 
     def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> Predictions:
-        """Return the same as an array, or, of many labels, the largest of each instance as a sparse matrix.
+        """Return the same as an array, or, with many labels, the largest of each instance as a sparse matrix.
 
         `most`: how many of each instance, however improbable they are. Default: the number of `top`.
         """

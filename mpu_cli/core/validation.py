@@ -165,7 +165,7 @@ def plan(
         fold = deal(n, n // enough, seed, kin)[0]
         return [Fold(task, (without(fold, n), fold), fold)], []
     dealt = deal(n, folds, seed, kin)
-    # Of many labels, the rarest are in one half only, and the mean of sparse weights is less sparse.
+    # With many labels, the rarest are in one half only, and the mean of sparse weights is less sparse.
     if is_one_pass and folds == 2 and enough >= n and task.top is None:
         return [holding_out(task, fold) for fold in dealt], []
     return [Fold(task, (np.arange(n),))], dealt[: leading(dealt, enough)]

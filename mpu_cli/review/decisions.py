@@ -229,7 +229,7 @@ class WrittenCells:
 
 
 def read_cells(source: str | Path, names: LabelNames | None = None, ids: RecordIds | None = None) -> WrittenCells:
-    """Read a review file, or one of suggestions; arguments and errors as of `read`."""
+    """Read a review file, or one of suggestions; arguments and errors as for `read`."""
     columns, lines, comments = _read_table(str(source))
     none = np.zeros(0, np.int64)
     cells = WrittenCells(str(source), columns, lines, *_noted(str(source), comments), none, none)

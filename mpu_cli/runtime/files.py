@@ -192,7 +192,7 @@ def open_regular(path: Path) -> io.FileIO:
 
 
 def checksum(path: Path) -> str:
-    """Return the SHA-256 of a regular file, hexadecimal; errors as of `open_regular`."""
+    """Return the SHA-256 of a regular file, hexadecimal; errors as for `open_regular`."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -471,7 +471,7 @@ OpenSource = Callable[[str | Path], AbstractContextManager[ReadableLines]]
 
 @contextmanager
 def read_twice(source: str | Path, opened: OpenSource = open_input) -> Iterator[Open]:
-    """Yield a function that opens a file, as often as it is called; errors as of `opened`.
+    """Yield a function that opens a file, as often as it is called; errors as for `opened`.
 
     What cannot be read twice (standard input, a pipe) is copied to a temporary file at first.
     """

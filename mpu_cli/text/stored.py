@@ -126,7 +126,7 @@ def load(path: Path) -> Stored:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """Read the manifest of a directory; errors as of `open_regular` and `parse`."""
+    """Read the manifest of a directory; errors as for `open_regular` and `parse`."""
     with open_regular(path / MANIFEST) as file:
         return parse(file.read(MOST_BYTES), str(path))
 
@@ -185,7 +185,7 @@ def _made(values: Mapping[str, Any], idf_bytes: bytes, others: bytes) -> Stored:
 
 
 def content_of(values: Mapping[str, Any]) -> Content | None:
-    """Return the data file that a manifest belongs to; errors as of `_made`."""
+    """Return the data file that a manifest belongs to; errors as for `_made`."""
     if values["content"] is None:
         return None
     content = Content(**values["content"])

@@ -258,7 +258,7 @@ def _lines(
     """Return the lines of some instances; the cells of each begin at one of `ends`, and end at the next.
 
     Where labels have URIs, records have these too: ``uris``, null for a label without one, or a last column. A table is
-    harmless to spreadsheets (`names.lines`). Labels are text, unless their numbers were asked for.
+    safe to open in a spreadsheet (`names.lines`). Labels are text, unless their numbers were asked for.
     """
     labels, values, names = model.label_ids[cells.columns], cells.probabilities, model.names
     if output.form == "labels":

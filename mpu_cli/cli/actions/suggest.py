@@ -195,9 +195,7 @@ def suggest(
             findings = data.findings(options, model, result)
             save(data.assembled(model, result.chosen, findings, options, run, data.described()))
         if outputs.fill and outputs.target is not None:
-            if (
-                rules_file is not None and data.implications is not None
-            ):  # without the data, the rules are not left either
+            if rules_file is not None and data.implications is not None:  # written if the data are
                 lines = implication_lines(data.implications.next_broader()).encode()
                 stack.enter_context(open_output(rules_file)).write(lines)
             most = found.filling_in.size if choice == Choice() else None

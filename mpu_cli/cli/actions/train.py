@@ -115,6 +115,7 @@ def train(
         outcome = None if gate is None else gate.test(model, float(data.true_labels(result.chosen).sum()) / len(data))
         thresholds = dict(zip(data.ids.tolist(), predictor.thresholds.tolist(), strict=True))
         shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
+        warnings = data.warnings(result.chosen.estimates) + ([] if outcome is None else outcome.pop("warnings"))
         report = {
             "model": target,
             "instances": len(data),
@@ -127,10 +128,7 @@ def train(
             "seconds": seconds,
             "peak_bytes": peak_bytes(),
             **present(cluster=data.work() if isinstance(data, ClusterData) else None, acceptance=outcome),
-            "warnings": [
-                *data.warnings(result.chosen.estimates),
-                *(() if outcome is None else outcome.pop("warnings")),
-            ],
+            "warnings": warnings,
         }
         if gate is not None and outcome is not None and outcome["accepted"]:
             gate.replace_present(save, model)
@@ -248,7 +246,7 @@ def _line(report: dict[str, Any], annotations: int) -> dict[str, Any]:
 
 
 def append(path: Path, entry: dict[str, Any]) -> None:
-    """Add a line to a history, as a whole and at the end, whichever trainings add theirs at the same time."""
+    """Add a line to a history, as a whole and at the end, whichever training runs add theirs at the same time."""
     line = json.dumps(entry, allow_nan=False).encode() + b"\n"
     try:
         with path.open("ab+", buffering=0) as file:

@@ -1,7 +1,7 @@
 """The kernel compiled by numba: the same steps as `numpy_kernel`, which is the reference, in the same order.
 
 Weights are stored label-contiguous, so that the innermost loops run over the labels of a block and become SIMD code.
-Nothing of the data is copied: instances are read from the one CSR array in the order given. Of many labels, no matrix
+Nothing of the data is copied: instances are read from the one CSR array in the order given. With many labels, no matrix
 of all scores is ever made (`top_scores`).
 """
 
@@ -271,7 +271,7 @@ def top_scores(matrix: csr_array, weights: WeightRows, bias: np.ndarray, top: To
 def _arrays(matrix: csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the arrays of a matrix in the same types always, so that there is one compiled form.
 
-    Without a sign an index takes no look whether it counts from the end, which cost a fifth of the time.
+    Unsigned indices are not tested for counting from the end, which cost a fifth of the time.
     """
     indices = matrix.indices.astype(np.int32, copy=False).view(np.uint32)
     return matrix.indptr.astype(np.int64, copy=False), indices, matrix.data

@@ -94,7 +94,7 @@ def descend(
 def thinned(gradient: np.ndarray, first: int, epoch: int) -> np.ndarray:
     """Gradient subsampling (B x q): leave out most instances with small gradients, and weight others to keep the mean.
 
-    Of many labels, most instances have nothing to do with a block, and moving its weights by each takes half of the
+    With many labels, most instances have nothing to do with a block, and moving its weights by each takes half of the
     time. One in that many is due, others in each epoch; the instances are in random order, of which the first one here
     has the place `first`, so that the sum of the gradients is right on average.
     """

@@ -66,7 +66,7 @@ def joined(kin: np.ndarray | None, same_fold: np.ndarray | None) -> np.ndarray |
         raise DataError("all instances belong to the same fold, so nothing is left to learn from")
     if same_fold is None or kin is None:
         return kin if same_fold is None else same_fold
-    from scipy.sparse.csgraph import connected_components  # which few trainings need
+    from scipy.sparse.csgraph import connected_components  # which few training runs need
 
     n, m = len(kin), int(same_fold.max()) + 1
     links = csr_array((np.ones(n, bool), (same_fold, m + kin)), shape=(m + n, m + n))

@@ -149,7 +149,7 @@ class Tuned:
         self.label, self.run, self.method = label, run, make(label, run)
         self.transductive = getattr(self.method, "transductive", False)
 
-    def fit(self, X: csr_array, S: csr_array, *unlabeled: csr_array) -> None:
+    def fit(self, X: csr_array, S: csr_array, *unlabelled: csr_array) -> None:
         """Learn; MpuError as from `fit_and_predict`."""
         self.c = estimate_out_of_fold(X, S, self.run).c
         held_out = deal(len(training := Dataset(S, X)), 5, self.run.seed, kin_of(X))[0]
@@ -158,7 +158,7 @@ class Tuned:
         annotated = S[held_out]
         frequency = LabelFrequency.of(self.c, annotated.shape)
         self.threshold, _ = pooled_threshold(HeldOut(predictions.scores, annotated, frequency))
-        self.method.fit(X, S, *unlabeled)
+        self.method.fit(X, S, *unlabelled)
 
     def predict(self, X: csr_array) -> Any:
         """Return the scores of the method."""

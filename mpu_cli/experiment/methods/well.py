@@ -119,16 +119,16 @@ class Method:
     def __init__(self, neighbours: int = 5, alpha: float = 100.0, beta: float = 10.0, sharing: float = 0.25) -> None:
         self.neighbours, self.alpha, self.beta, self.sharing = neighbours, alpha, beta, sharing
 
-    def fit(self, X: csr_array, S: csr_array, unlabeled: csr_array) -> None:
+    def fit(self, X: csr_array, S: csr_array, unlabelled: csr_array) -> None:
         """Label the unlabelled instances; TooLargeError where the similarities would not fit in memory."""
-        (n, q), m = S.shape, unlabeled.shape[0]
+        (n, q), m = S.shape, unlabelled.shape[0]
         others = min(n + m, 4 * self.neighbours)  # neighbours in both directions, with their indices
         refuse_beyond_free(
             8 * (n + m) * others + 8 * (n + m) * q,
             f"the similarities of {n + m:,} x {others:,} instances, training and unlabelled ones,",
             "compare fewer instances",
         )
-        together = csr_array(vstack([X, unlabeled], format="csr"))
+        together = csr_array(vstack([X, unlabelled], format="csr"))
         labels = csr_array(vstack([S, csr_array((m, q), dtype=bool)], format="csr"))
         degree = self.beta / self.alpha
         graph = Graph.of(nearest_neighbours(together, self.neighbours, degree), labels, self.sharing * degree)
