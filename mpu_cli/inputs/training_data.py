@@ -277,7 +277,9 @@ def frequency_file(options: Options) -> Path | None:
     return options.c if isinstance(options.c, Path) else None
 
 
-def training_set(sources: Sources, run: Run, is_for_model: bool = True, is_read_again: bool = False) -> TrainingData:
+def read_training_data(
+    sources: Sources, run: Run, is_for_model: bool = True, is_read_again: bool = False
+) -> TrainingData:
     """Read the files of a training, and bring them together.
 
     `is_for_model`: whether a model is trained; else neither the vectoriser beside the data nor features of labels are

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError
-from mpu_cli.inputs.training_data import Sources, training_set
+from mpu_cli.inputs.training_data import Sources, read_training_data
 from mpu_cli.names.naming import Naming
 from mpu_cli.runtime.run import Run
 from tests.golden import refused
@@ -22,7 +22,7 @@ def data(tmp_path):
 
 
 def widened(data, **sources):
-    return training_set(Sources(data, **sources), Run())
+    return read_training_data(Sources(data, **sources), Run())
 
 
 def features_of(tmp_path, text):
@@ -67,7 +67,7 @@ def test_reviews_and_complete_instances_keep_their_labels(data, tmp_path):
     review = tmp_path / "checked.tsv"
     review.write_text("instance\tlabel\tverdict\n1\t2\tyes\n1\t5\tno\n")
     given = {"reviewed": [review], "fully_labelled": more}
-    before = training_set(Sources(data, **given), Run())
+    before = read_training_data(Sources(data, **given), Run())
     after = widened(data, **given, label_features=features_of(tmp_path, "1 1:1\n5 3:1\n4 3:1\n"))
     assert_array_equal(after.ids, [1, 2, 3, 4, 5])
     places = np.searchsorted(after.ids, before.ids)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mpu_cli.inputs.training_data import Sources, training_set
+from mpu_cli.inputs.training_data import Sources, read_training_data
 from mpu_cli.names.naming import Naming
 from mpu_cli.runtime.run import DEFAULT_RUN
 from tests.golden import assert_worded
@@ -17,7 +17,7 @@ def told(tmp_path, monkeypatch, caplog):
     def read(text: str, **kinds) -> str:
         (tmp_path / "side").write_text(text)
         caplog.clear()
-        training_set(Sources("x.svm", **kinds), DEFAULT_RUN)
+        read_training_data(Sources("x.svm", **kinds), DEFAULT_RUN)
         return "\n".join(record.message for record in caplog.records)
 
     return read

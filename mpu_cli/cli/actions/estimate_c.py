@@ -22,7 +22,7 @@ from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import InputError, MpuError, counted
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
-from mpu_cli.inputs.training_data import Sources, TrainingData, training_set
+from mpu_cli.inputs.training_data import Sources, TrainingData, read_training_data
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
@@ -50,7 +50,7 @@ def command(
     if sources.scores is not None and options.features is not None:
         raise click.UsageError("--scores replaces the model: leave out --features.")
     refuse_unwritable(output)
-    data = training_set(sources, run, is_for_model=False)
+    data = read_training_data(sources, run, is_for_model=False)
     q = len(data.ids)
     is_by_people = data.is_reviewed or data.answers is not None
     if data.groups is not None and (is_by_people or method != "bbe"):

@@ -208,9 +208,9 @@ def predict(
     top_alone = output.has_all or (most is not None and (thresholds == thresholds[0]).all())
     ranked = output.form != "labels"
 
-    def predict_rows(rows: Rows) -> tuple[bytes, Fitness]:
+    def predict_rows(part: Rows) -> tuple[bytes, Fitness]:
         """Return the lines of some instances, and what was counted in them."""
-        (features, names), n = rows, rows[0].shape[0]
+        (features, ids), n = part, part[0].shape[0]
         if top_alone:
             predictions = model.predictor.predictions(features, run, most)
         else:
@@ -220,7 +220,7 @@ def predict(
             cells = with_implied(cells, implies, allowed, ranked)
         of_cells = features, cells.rows, cells.columns, feature_names
         why = named_reasons(model.predictor, *of_cells) if output.why else None
-        lines = _lines(model, output, names, np.searchsorted(cells.rows, np.arange(n + 1)), cells, why)
+        lines = _lines(model, output, ids, np.searchsorted(cells.rows, np.arange(n + 1)), cells, why)
         return lines, Fitness.of(model, features, written=len(cells))
 
     width = min(len(model.label_ids), FEW_LABELS) if allowed is None else len(model.label_ids)
@@ -232,8 +232,8 @@ def predict(
             out.write(b"id\tlabel\tprobability" + b"\turi" * has_uris + b"\n")
         try:
             for text, of_slice in map_ahead(predict_rows, slices, run.jobs):
-                carrying = output.form == "scores" and not found.instances
-                out.write(with_thresholds(text, model.label_ids, output.thresholds(model)) if carrying else text)
+                has_thresholds = output.form == "scores" and not found.instances  # the first line
+                out.write(with_thresholds(text, model.label_ids, output.thresholds(model)) if has_thresholds else text)
                 count(of_slice.instances)
                 found += of_slice
         except OverflowingError:
@@ -353,9 +353,9 @@ def command(
     if into_folder and not output.endswith("/") and compression_named(output):
         raise click.UsageError(f"Predictions of several FILEs go to a directory, and {output!r} is the name of a file.")
     refuse_repeated("FILE", sources)
-    in_out = in_folder(output, sources) if into_folder else {}
-    targets: dict[str, str | Path] = {**in_out} if into_folder else {names[0]: output}
-    called = (lambda what, path: f"{what} {path}") if into_folder else (lambda what, path: what)
+    target_of = in_folder(output, sources) if into_folder else {}
+    targets: dict[str, str | Path] = {**target_of} if into_folder else {names[0]: output}
+    called = (lambda name, path: f"{name} {path}") if into_folder else (lambda name, path: name)
     refuse_overlaps(
         {"MODEL": model, **what.suggestible.by_option(), **{called("FILE", source): source for source in sources}},
         {called("--output", target): target for target in targets.values()},
@@ -383,7 +383,7 @@ def command(
             raise MpuError(f"{output}: cannot be made: {error.strerror}; give another -o OUT") from error
     with (run.quiet() if to_terminal else run).step("predicting", work) as count:
         if on is not None:
-            found = predict_files(model, in_out, what, on=on, tick=lambda: count(1), reading=reading, run=run)
+            found = predict_files(model, target_of, what, on=on, tick=lambda: count(1), reading=reading, run=run)
         for name, target in targets.items() if on is None else ():
             rows = rows_of_texts(trained, name, texts, text_form) if has_texts(name) else None
             found += predict(trained, name, target, what, rows=rows, count=count, reading=reading, run=run)

@@ -26,7 +26,7 @@ from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.predictions import Cells, values_at
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, changed, counted
-from mpu_cli.inputs.training_data import Sources, frequency_file, training_set
+from mpu_cli.inputs.training_data import Sources, frequency_file, read_training_data
 from mpu_cli.names.label_names import LabelNames, RecordIds
 from mpu_cli.names.naming import EVERY_LABEL, FILLED, IMPLIED, Suggestible, beside, implication_lines, place_beside
 from mpu_cli.people.posteriors import Choice
@@ -179,7 +179,7 @@ def suggest(
     model = filled = None
     with ExitStack() as stack:
         save = None if outputs.model is None else stack.enter_context(bundle.Writer(outputs.model).held())
-        data = training_set(sources, run, is_read_again=outputs.fill)
+        data = read_training_data(sources, run, is_read_again=outputs.fill)
         checksum = "" if outputs.fill else data.checksum()
         asked = data.resolved(options)
         names = None if outputs.by_number else data.names
@@ -276,7 +276,7 @@ def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) 
     """
     _refuse_files(sources, outputs, options)
     assert outputs.target is not None  # the command has one
-    data = training_set(sources, run, is_for_model=False)
+    data = read_training_data(sources, run, is_for_model=False)
     allowed = outputs.suggestible.beside(sources.file).of(data.ids, data.names)
     drawn = Scored(data, replace(options, features=LINEAR), run, data.scores).questions(n, allowed)
     answered = 0 if data.answers is None else len(data.answers)

@@ -29,7 +29,7 @@ from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, STANDARDISED, Options
 from mpu_cli.core.selection import TrainingResult
 from mpu_cli.errors import STANDARD_STREAM, FilesError, MpuError, RejectedError, counted, without_secrets
-from mpu_cli.inputs.training_data import ClusterData, Sources, cluster_data, frequency_file, training_set
+from mpu_cli.inputs.training_data import ClusterData, Sources, cluster_data, frequency_file, read_training_data
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, peak_bytes
@@ -92,7 +92,7 @@ def train(
             from mpu_cli.cli.actions.gate import Gate  # with all that evaluates models, which few need
 
             gate = Gate(acceptance, target, sources.reading, run)
-        data = training_set(sources, run) if on is None else stack.enter_context(cluster_data(sources, on, run))
+        data = read_training_data(sources, run) if on is None else stack.enter_context(cluster_data(sources, on, run))
         if gate is not None and on is None:
             gate.refuse_seen(data.features)
         if gate is not None and data.stored_vectorizer is not None:
