@@ -79,24 +79,24 @@ def by_answers(
         return None
     counts = BinnedCells.of(cells)
     there = np.flatnonzero(counts.cells[0])
-    unannotated, log_odds = (counts.cells - counts.true)[0, there], _odds_of_answers(calibration.at_edges(there))
+    unannotated, of_bins = (counts.cells - counts.true)[0, there], _wide_log_odds(calibration.at_edges(there))
     answered = posterior_at(probabilities, frequency, answers.rows, answers.columns)
-    of_answers = _odds_of_answers(calibration(scores_of(answered)))
+    of_answers = _wide_log_odds(calibration(scores_of(answered)))
 
     def fitted(c: float) -> tuple[float, float]:
         total = counts.true.sum() * (1 / c - 1)
-        kappas = np.array([_of_total(total, depth, unannotated, log_odds) for depth in _DEPTHS])
+        kappas = np.array([_of_total(total, depth, unannotated, of_bins) for depth in _DEPTHS])
         r = below_ceiling(kappas[:, None] + (1 - _DEPTHS[:, None]) * of_answers)  # (D, m)
         log_weight = np.log(np.where(answers.true, r, 1 - r)).sum(axis=1) - (_DEPTHS / _OF_DEPTH) ** 2 / 2
         depth = float(np.average(_DEPTHS, weights=np.exp(log_weight - log_weight.max())))
-        return _of_total(total, depth, unannotated, log_odds), depth
+        return _of_total(total, depth, unannotated, of_bins), depth
 
     forms = np.array([fitted(c) for c in (reviewed.c, *reviewed.interval)])
     log_kappas, depths = forms[:, :1], forms[:, 1:]
 
     def claimed(posterior: np.ndarray) -> np.ndarray:
-        log_odds = _odds_of_answers(calibration(scores_of(posterior)))
-        return np.where(posterior > 0, below_ceiling(log_kappas + (1 - depths) * log_odds), 0)
+        z = _wide_log_odds(calibration(scores_of(posterior)))
+        return np.where(posterior > 0, below_ceiling(log_kappas + (1 - depths) * z), 0)
 
     return claimed
 
@@ -118,12 +118,12 @@ def _scores(probabilities: Predictions, frequency: LabelFrequency) -> Prediction
     return csr_array((scores, probabilities.indices, probabilities.indptr), shape=probabilities.shape)
 
 
-def _of_total(total: float, depth: float, cells: np.ndarray, log_odds: np.ndarray) -> float:
-    """Return log kappa at which `total` cells are true, given counts of cells at some log odds."""
+def _of_total(total: float, depth: float, cells: np.ndarray, z: np.ndarray) -> float:
+    """Return log kappa at which `total` cells are true, given counts of cells at log odds z."""
     from scipy.optimize import brentq  # is slow to import
 
     def off(log_kappa: float) -> float:
-        return float(cells @ below_ceiling(log_kappa + (1 - depth) * log_odds)) - total
+        return float(cells @ below_ceiling(log_kappa + (1 - depth) * z)) - total
 
     ends = -_LARGEST_OF_ANSWERS, _LARGEST_OF_ANSWERS
     if off(ends[0]) >= 0 or off(ends[1]) <= 0:
@@ -131,7 +131,8 @@ def _of_total(total: float, depth: float, cells: np.ndarray, log_odds: np.ndarra
     return float(brentq(off, *ends))
 
 
-def _odds_of_answers(probabilities: np.ndarray) -> np.ndarray:
+def _wide_log_odds(probabilities: np.ndarray) -> np.ndarray:
+    """Return log odds from -80 to 20, of probabilities that differ far below those of suggestions."""
     return log_odds(probabilities.astype(float), _LARGEST_OF_ANSWERS, -4 * _LARGEST_OF_ANSWERS)
 
 
@@ -232,9 +233,9 @@ class Claims:
         slopes = _SLOPES_BY_LISTS if len(true[is_listed]) == len(true) else _SLOPES_BY_ANSWERS
         a, b = (values.reshape(-1, 1, 1) for values in np.meshgrid(_LEVELS, slopes))
         at, of_top = expit(_TABULATED), np.append(top, decided[is_listed])
-        of_top = _log_odds(claimed(of_top if len(of_top) else np.ones(1)))
+        of_top = _compressed_log_odds(claimed(of_top if len(of_top) else np.ones(1)))
         centre, least = of_top.mean(axis=1)[:, None], of_top.min(axis=1)[:, None] - _LINE_REACHES
-        z = _log_odds(claimed(at))
+        z = _compressed_log_odds(claimed(at))
         off = a + b * (least - centre) - least  # fades below the line, so slowly that claims stay in order
         fading = (1 - (least - z) / np.maximum(_LINE_FADES, -off / _SHARE_IN_ORDER)).clip(0, 1)
         lines = np.where(z < least, z + off * fading, a + b * (np.maximum(z, least) - centre))  # (A, 3, 481)
@@ -249,17 +250,17 @@ class Claims:
 
     def adding_up_to(self, total: float, every: np.ndarray) -> "Claims":
         """Return claims with log odds lowered by a constant, so that those of `every` posterior add up to a total."""
-        log_odds, cells = np.unique(_odds_of_answers(self.corrected(every)), return_counts=True)
-        return replace(self, log_kappa=_of_total(total, 0.0, cells, log_odds))
+        z, cells = np.unique(_wide_log_odds(self.corrected(every)), return_counts=True)
+        return replace(self, log_kappa=_of_total(total, 0.0, cells, z))
 
     def corrected(self, posterior: np.ndarray) -> np.ndarray:
         """Turn posteriors into probabilities, in the same order and precision; 0 stays 0."""
         with np.errstate(divide="ignore"):
-            log_odds = logit(posterior.astype(float))
-        below = np.minimum(log_odds + _LARGEST, 0)  # the grid
-        corrected: np.ndarray = expit(np.interp(log_odds, _TABULATED, logit(self.weights @ self.right)) + below)
+            z = logit(posterior.astype(float))
+        below = np.minimum(z + _LARGEST, 0)  # the grid
+        corrected: np.ndarray = expit(np.interp(z, _TABULATED, logit(self.weights @ self.right)) + below)
         if self.log_kappa is not None:
-            corrected = np.where(posterior > 0, below_ceiling(self.log_kappa + _odds_of_answers(corrected)), 0)
+            corrected = np.where(posterior > 0, below_ceiling(self.log_kappa + _wide_log_odds(corrected)), 0)
         return corrected.astype(posterior.dtype)
 
     def expected_right(self, posterior: np.ndarray) -> Count:
@@ -316,7 +317,7 @@ def _decided(problem: Problem, learned: Answers | None) -> tuple[np.ndarray, np.
     return rows[kept], columns[kept], true[kept], is_listed[kept]
 
 
-def _log_odds(claimed: np.ndarray) -> np.ndarray:
+def _compressed_log_odds(claimed: np.ndarray) -> np.ndarray:
     """Return log odds, compressed where claims are sure: any shape."""
     z = log_odds(claimed, _LARGEST)
     bent: np.ndarray = np.minimum(z, _SURE_LOG_ODDS) + _RISE_OF_SURE * np.maximum(z - _SURE_LOG_ODDS, 0)
@@ -380,37 +381,38 @@ def find(
     found = confirmed if frequency.verified is None else confirmed[frequency.verified.instances == Verdict.UNKNOWN]
     with run.step("listing labels"):
         of_labels, of_all = missing_labels(labels, frequency, estimates.reviewed, estimates.range_of_c)
-        left = Count(*(max(count - found.nnz, 0.0) for count in vars(of_all).values()))
+        remaining = Count(*(max(count - found.nnz, 0.0) for count in vars(of_all).values()))
         second = np.zeros(0, int) if problem.second is None else problem.second
-        annotated = positive.nnz - positive[second].nnz
+        n_annotated = positive.nnz - positive[second].nnz
         claims = Claims.of(probabilities, problem, evidence, choice, implied)
-        at_top, is_by_lists = claims.at_top, estimates.reviewed is None and claims.at_top is not None
+        at_top = claims.at_top
+        is_by_lists = estimates.reviewed is None and at_top is not None  # no answers or reviewed instances tell of c
         if estimates.is_known and at_top is not None:
             if is_by_lists:
-                left = no_fewer(left, at_top, claims.decided is not None)
-            if at_top.expected > left.expected:
+                remaining = no_fewer(remaining, at_top, claims.decided is not None)
+            if at_top.expected > remaining.expected:
                 every = suggest(probabilities, positive, frequency, Choice(), implied)
-                claims = claims.adding_up_to(float(left.expected), every.probabilities)
+                claims = claims.adding_up_to(float(remaining.expected), every.probabilities)
         right_before = float(claims.expected_right(posterior_at(probabilities, frequency, *filled.nonzero())).expected)
-        right_before = min(right_before, float(left.expected))
+        right_before = min(right_before, float(remaining.expected))
         if choice == Choice():  # half of the F1 before
             choice = replace(
-                choice, least=(annotated + right_before) / max(2 * annotated + filled.nnz + left.expected, 1)
+                choice, least=(n_annotated + right_before) / max(2 * n_annotated + filled.nnz + remaining.expected, 1)
             )
         left_out = filled if implied is None else csr_array(filled + implied)
         listed = suggest(probabilities, positive, frequency, choice, left_out, claims.corrected)
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
         if estimates.is_known:
             if is_by_lists and claims.decided is not None:  # the right ones of the list are missing
-                left = replace(left, low=max(left.low, min(right.low, left.expected)))
+                remaining = replace(remaining, low=max(remaining.low, min(right.low, remaining.expected)))
             if is_by_lists:
-                of_all = Count(*(count + found.nnz for count in vars(left).values()))
+                of_all = Count(*(count + found.nnz for count in vars(remaining).values()))
             # Before any decision c may be wrong, so it does not limit how many of a list may be right.
-            most = np.inf if is_by_lists and claims.decided is None else left.high
-            limits = left.expected - right_before, left.low, most
+            most = np.inf if is_by_lists and claims.decided is None else remaining.high
+            limits = remaining.expected - right_before, remaining.low, most
             right = Count(*map(min, vars(right).values(), limits))
         filling_in = worth_filling_in(
-            listed, annotated + filled.nnz, float(annotated + left.expected), annotated + right_before
+            listed, n_annotated + filled.nnz, float(n_annotated + remaining.expected), n_annotated + right_before
         )
     return Suggestions(
         probabilities=probabilities,
