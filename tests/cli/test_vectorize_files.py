@@ -302,4 +302,4 @@ def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch):
         return most
 
     vectorize(*written(10), options=TextOptions(ngrams=(1, 1)))  # what is imported stays
-    assert peak(1000) < 1.3 * peak(200)
+    assert peak(2000) < 1.3 * peak(500)  # each is more batches than are in memory at a time
