@@ -151,16 +151,19 @@ def lockstep(
     """
     truth, predictions = iter(truth), iter(predictions)
     left, right = next(truth, None), next(predictions, None)
-    paired = 0
+    i = j = paired = 0  # in left, in right, in all: a copy of the rest of a chunk each time would take long
     while left is not None and right is not None:
-        n = min(len(left), len(right))
-        yield left[:n], right[:n]
-        paired += n
-        left, right = left[n:] or next(truth, None), right[n:] or next(predictions, None)
+        n = min(len(left) - i, len(right) - j)
+        yield left[i : i + n], right[j : j + n]
+        i, j, paired = i + n, j + n, paired + n
+        if i == len(left):
+            left, i = next(truth, None), 0
+        if j == len(right):
+            right, j = next(predictions, None), 0
     if left is not None or right is not None:
         totals = [
-            paired + (0 if chunk is None else len(chunk) + sum(map(len, later)))
-            for chunk, later in ((left, truth), (right, predictions))
+            paired + (0 if chunk is None else len(chunk) - start + sum(map(len, later)))
+            for chunk, start, later in ((left, i, truth), (right, j, predictions))
         ]
         raise MpuError(
             f"TRUTH has {totals[0]} instances and {called} has {totals[1]}; they must match line by line "
