@@ -75,10 +75,11 @@ class Scored:
 
     def estimates(self, method: str = "bbe") -> Estimates:
         """Estimate c, as `estimate_frequency` does."""
-        by = self.population, self.sample, self._run
-        probabilities = self.probabilities
+        probabilities = self.probabilities  # a step of its own
         with self._run.step("estimating c"):
-            return estimate_frequency(*by, probabilities=probabilities, method=method)
+            return estimate_frequency(
+                self.population, self.sample, self._run, probabilities=probabilities, method=method
+            )
 
     def singly(self, of_all: FrequencyEstimate, method: str) -> SingleFrequencies:
         """Estimate c of each label of the problem from annotations alone, given an estimate of all."""

@@ -195,7 +195,7 @@ def suggest(
             findings = data.findings(options, model, result)
             save(data.assembled(model, result.chosen, findings, options, run, data.described()))
         if outputs.fill and outputs.target is not None:
-            if rules_file is not None and data.implications is not None:  # written if the data are
+            if rules_file is not None and data.implications is not None:
                 lines = implication_lines(data.implications.next_broader()).encode()
                 stack.enter_context(open_output(rules_file)).write(lines)
             most = found.filling_in.size if choice == Choice() else None
@@ -408,10 +408,10 @@ def _print_summary(made: Listed) -> None:
     if report["filled_in"] is not None:
         f1 = ""
         if report["expected_f1_before"] is not None:
-            f1 = (
-                f"; expected micro-F1 of the labels {report['expected_f1_before']:.3f} before, and "
-                f"{report['expected_f1_after']:.3f} with the first {counted(report['worth_filling_in'], 'suggestion')}"
-            )
+            f1 = f"; expected micro-F1 of the labels {report['expected_f1_before']:.3f}"
+            if n := report["worth_filling_in"]:
+                f1 += f" before, and {report['expected_f1_after']:.3f} with the first {counted(n, 'suggestion')}"
+            f1 += ", if c and the probabilities are right"
         info(f"{counted(report['filled_in'], 'label')} filled in{f1}")
     for label, of in report["per_label"].items():
         if not np.isnan(of["missing"]):
