@@ -17,8 +17,8 @@ from benchmarks.limits import Machine
 from benchmarks.work import Work
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.sgd import Fold, LearningTask, Settings
-from mpu_cli.core.validation import train_folds
+from mpu_cli.core.sgd import LearningTask, Settings, Split
+from mpu_cli.core.validation import train_splits
 from mpu_cli.runtime.run import KERNELS, Run
 from mpu_cli.svmlight.reader import read
 
@@ -84,9 +84,9 @@ def time_kernels(path: Path, run: Run) -> list[Timing]:
     task = LearningTask(features, data.labels, c, Settings(cost=300, epochs=1), run)
     longer = replace(task, settings=Settings(cost=300, epochs=1 + _EPOCHS))
     every = (np.arange(n),)
-    train_folds([Fold(task, every)])  # compiles
-    (model, _), one = _timed(lambda: train_folds([Fold(task, every)]))
-    _, more = _timed(lambda: train_folds([Fold(longer, every)]))
+    train_splits([Split(task, every)])  # compiles
+    (model, _), one = _timed(lambda: train_splits([Split(task, every)]))
+    _, more = _timed(lambda: train_splits([Split(longer, every)]))
 
     starts = range(0, n, _PREDICTED_TOGETHER)
     _, predict_seconds = _timed(

@@ -25,8 +25,8 @@ def compilations() -> list[Callable[[], object]]:
     """Return what compiles the fast kernels, or takes them from the cache, each some of them."""
     from mpu_cli.core.features import Features
     from mpu_cli.core.frequency.label_frequency import LabelFrequency
-    from mpu_cli.core.sgd import Fold, LearningTask, Settings
-    from mpu_cli.core.validation import train_folds
+    from mpu_cli.core.sgd import LearningTask, Settings, Split
+    from mpu_cli.core.validation import train_splits
     from mpu_cli.experiment.methods import make
     from mpu_cli.svmlight.reader import parse_block
 
@@ -35,7 +35,7 @@ def compilations() -> list[Callable[[], object]]:
 
     def learned() -> None:
         task = LearningTask(features, S, LabelFrequency(np.ones(1)), Settings(epochs=1))
-        model, _ = train_folds([Fold(task, (np.arange(1),))])
+        model, _ = train_splits([Split(task, (np.arange(1),))])
         model.probabilities(features)
 
     return [

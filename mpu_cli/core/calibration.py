@@ -99,7 +99,7 @@ class BinnedCells:
                 cells[:, 0] += size * np.bincount(strata, weights, n_strata)
         cells -= count(*frequency.ignored())
         (rows, columns), certain = (part.nonzero() for part in frequency.counted(labels))
-        true = count(rows, columns, chance=frequency.by_chance(rows, columns)) + count(*certain)
+        true = count(rows, columns, chance=frequency.of_unverified(rows, columns)) + count(*certain)
         annotations = sum(np.bincount(models.at(*where), minlength=n_strata) for where in ((rows, columns), certain))
         return cls(cells, true, np.asarray(annotations))
 

@@ -25,8 +25,8 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import WeightRows, kernel
 from mpu_cli.core.labels.side_information import NegativeSample, Prior, joined_cells
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, Top
-from mpu_cli.core.sgd import Fold, LearningTask
-from mpu_cli.core.validation import train_folds
+from mpu_cli.core.sgd import LearningTask, Split
+from mpu_cli.core.validation import train_splits
 
 # How many instances, and features, describe a label at most: more change little.
 _INSTANCES, _FEATURES = 100, 64
@@ -167,7 +167,7 @@ def sample_negatives(task: LearningTask) -> NegativeSample:
     most = int(np.ceil(min(_NEAREST / np.sqrt(n), 1.0) * (n_groups - 1)))
     of_groups = LabelFrequency.of(1.0, annotated.shape)
     task_of_groups = replace(task, labels=annotated, frequency=of_groups, prior=None, top=Top(most, LEAST))
-    nearest: csr_array = train_folds([Fold(task_of_groups, (np.arange(n),), np.arange(n))])[1].probabilities
+    nearest: csr_array = train_splits([Split(task_of_groups, (np.arange(n),), np.arange(n))])[1].probabilities
     at_random = rng.integers(1, n_groups, (n, int(np.ceil(_RANDOM * most))), np.int32)
 
     cells = [

@@ -33,9 +33,16 @@ from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, RBF, Options
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, Block
 from mpu_cli.core.sample import Instances, Sample, draw_sample, step_for_all, usual_folds
-from mpu_cli.core.sgd import COSTS, Fold, LearningTask, Settings, default_epochs, default_settings, learn_labels
+from mpu_cli.core.sgd import COSTS, LearningTask, Settings, Split, default_epochs, default_settings, learn_labels
 from mpu_cli.core.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
-from mpu_cli.core.validation import default_folds, holding_out, leading, out_of_fold, predict, source_models
+from mpu_cli.core.validation import (
+    default_folds,
+    holding_out,
+    leading,
+    out_of_fold_probabilities,
+    predict,
+    source_models,
+)
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.run import Run
 
@@ -110,7 +117,7 @@ def choose_settings(
     """
 
     def evaluate(settings: Settings) -> tuple[float, tuple[Settings, np.ndarray]]:
-        probabilities = out_of_fold(replace(trial.task, settings=settings), trial.fold_rows)
+        probabilities = out_of_fold_probabilities(replace(trial.task, settings=settings), trial.fold_rows)
         tick()
         return trial.estimated_f1(probabilities, criterion, bool(settings.prior)), (settings, probabilities)
 
@@ -142,9 +149,9 @@ def choose_pruning(trial: Trial) -> float:
     cuts = np.array(CUTS) / np.sqrt(task.features.mean_squared_norm(*folds[0].training))
     probabilities = [np.empty(task.labels.shape, np.float32) for _ in cuts]
 
-    def try_block(fold: Fold, block: Block, models: list[LinearModel]) -> None:
+    def try_block(split: Split, block: Block, models: list[LinearModel]) -> None:
         for cut, into in zip(cuts, probabilities, strict=True):
-            predict(models[0].pruned(float(cut)), task.features, fold.rows, block, into, task.run)
+            predict(models[0].pruned(float(cut)), task.features, split.held_out, block, into, task.run)
 
     for _ in learn_labels(folds, try_block, task.run):
         pass
@@ -344,7 +351,7 @@ def choose_hyper_parameters(
             f1, (settings, probabilities) = _choose(trials, free, criterion, tick)
             if sample.is_all:  # predict the instances that the trial has not held out, too
                 task = replace(trials[0].task, settings=settings)
-                out_of_fold(task, sample.fold_rows[len(trials[0].fold_rows) :], into=probabilities)
+                out_of_fold_probabilities(task, sample.fold_rows[len(trials[0].fold_rows) :], into=probabilities)
                 folds = [holding_out(task, rows) for rows in sample.fold_rows]
                 made_by = source_models(folds) if settings.prior else None
                 held_out = HeldOut(probabilities, sample.labels, task.frequency, made_by=made_by)

@@ -158,13 +158,13 @@ def label_blocks(q: int, run: Run) -> list[slice]:
 
 
 @dataclass(frozen=True)
-class Fold:
-    """What a model learns from, and the instances that it predicts, which it has not seen by then."""
+class Split:
+    """The instances that a model learns from, and those that it predicts, which it has not seen by then."""
 
     task: LearningTask
     # Instances, ascending, that it learns from: of several sets it learns from one after the other, each in one pass
     training: tuple[np.ndarray, ...]
-    rows: np.ndarray = field(default_factory=partial(np.empty, 0, int))  # predicted after the first set, ascending
+    held_out: np.ndarray = field(default_factory=partial(np.empty, 0, int))  # predicted after the first set, ascending
 
     def sets(self) -> list[TrainingSet]:
         """Return the sets, ready to learn from."""
@@ -176,35 +176,35 @@ class Fold:
 
 
 def learn_labels(
-    folds: Iterable[Fold],
-    use: Callable[[Fold, Block, list[LinearModel]], T],
+    splits: Iterable[Split],
+    use: Callable[[Split, Block, list[LinearModel]], T],
     run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
 ) -> Iterator[T]:
-    """Learn all labels, block by block, from the instances of each fold. Everything is learned here.
+    """Learn all labels, block by block, from the training instances of each split. Everything is learned here.
 
-    The threads of the run work on folds, which may be made one at a time, and blocks of labels.
+    The threads of the run work on splits, which may be made one at a time, and blocks of labels.
 
-    `use`: is given the models of a block after each set of a fold, in a thread; what it returns is yielded, in order.
-    `tick`: called once per fold, in their order.
+    `use`: is given the models of a block after each set of a split, in a thread; what it returns is yielded, in order.
+    `tick`: called once per split, in their order.
     """
 
     def learn_block(
-        fold: Fold, sets: list[TrainingSet], block: Block, begin: LinearModel, is_last: bool
+        split: Split, sets: list[TrainingSet], block: Block, begin: LinearModel, is_last: bool
     ) -> tuple[T, bool]:
         models, seen = [begin.block(block)], 0
         for data in sets:
             models.append(train_block(data, block, models[-1], seen))
             seen += data.size
-        return use(fold, block, models[1:]), is_last
+        return use(split, block, models[1:]), is_last
 
-    def units() -> Iterator[tuple[Fold, list[TrainingSet], Block, LinearModel, bool]]:
-        for fold in folds:
-            sets, blocks = fold.sets(), fold.task.blocks(np.concatenate(fold.training))
-            of_fold = fold.task.frequency.rows(sets[0].rows).single_precision()
-            bias = initial_bias(of_fold.count(fold.task.labels[sets[0].rows]), of_fold.rates)
+    def units() -> Iterator[tuple[Split, list[TrainingSet], Block, LinearModel, bool]]:
+        for split in splits:
+            sets, blocks = split.sets(), split.task.blocks(np.concatenate(split.training))
+            of_split = split.task.frequency.rows(sets[0].rows).single_precision()
+            bias = initial_bias(of_split.count(split.task.labels[sets[0].rows]), of_split.rates)
             begin = LinearModel(np.empty((0, len(bias)), np.float32), bias)  # no weights: a cold start
-            yield from ((fold, sets, block, begin, block is blocks[-1]) for block in blocks)
+            yield from ((split, sets, block, begin, block is blocks[-1]) for block in blocks)
 
     with closing(parallel.run(learn_block, units(), run.jobs)) as finished:  # if a tick fails, the rest is given up
         for used, is_last in finished:

@@ -38,7 +38,7 @@ from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, Predictions, Top, at_least, blocks
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_features, choose_hyper_parameters
-from mpu_cli.core.sgd import Fold, LearningTask
+from mpu_cli.core.sgd import LearningTask, Split
 from mpu_cli.core.thresholds import best_threshold, decide
 from mpu_cli.core.validation import (
     FEWEST_FOLDS,
@@ -48,7 +48,7 @@ from mpu_cli.core.validation import (
     predict_nested,
     predict_out_of_fold,
     source_models,
-    train_folds,
+    train_splits,
 )
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -136,7 +136,7 @@ def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -
 
 
 def _train_level(
-    whole: list[Fold],
+    whole: list[Split],
     fold_rows: list[np.ndarray],
     number: int,
     features_of: Callable[[int], Features] | None,
@@ -150,9 +150,9 @@ def _train_level(
     """
     task = whole[0].task
     if predicted is not None:
-        whole = [Fold(task, (np.arange(len(task)),))]
+        whole = [Split(task, (np.arange(len(task)),))]
     with task.run.step(f"learning level {number}", len(whole) * len(task.blocks())) as tick:
-        model, held_out = train_folds(whole, tick)
+        model, held_out = train_splits(whole, tick)
     if predicted is not None:
         return model, predicted
     if fold_rows:

@@ -219,7 +219,7 @@ def expected_f1(held_out: HeldOut, thresholds: np.ndarray) -> ExpectedF1:
     ignored = csr_array((np.ones(len(rows)), (rows, columns)), shape=labels.shape)
     by_chance, certain = frequency.counted(labels)
     rows, columns = by_chance.nonzero()
-    weights = csr_array((1 / frequency.by_chance(rows, columns), (rows, columns)), shape=labels.shape)
+    weights = csr_array((1 / frequency.of_unverified(rows, columns), (rows, columns)), shape=labels.shape)
     counts = [reach, weights, reach.multiply(weights), certain, reach.multiply(certain)]
     of_instances = np.array([count.sum(axis=1, dtype=float) for count in counts])
     of_instances[0] -= reach.multiply(ignored).sum(axis=1)

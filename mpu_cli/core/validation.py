@@ -26,7 +26,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.linear_model import LinearModel, pruned, with_rows
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.predictions import Block, Predictions, SourceModels, Top
-from mpu_cli.core.sgd import Fold, LearningTask, learn_labels, model_of_unlearned_labels
+from mpu_cli.core.sgd import LearningTask, Split, learn_labels, model_of_unlearned_labels
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -78,9 +78,9 @@ def leading(fold_rows: Sequence[Sized], size: int) -> int:
     return min(int(np.searchsorted(np.cumsum([len(rows) for rows in fold_rows]), size)) + 1, len(fold_rows))
 
 
-def holding_out(task: LearningTask, rows: np.ndarray) -> Fold:
+def holding_out(task: LearningTask, rows: np.ndarray) -> Split:
     """Hold out these rows."""
-    return Fold(task, (without(rows, len(task)),), rows)
+    return Split(task, (without(rows, len(task)),), rows)
 
 
 def without(rows: np.ndarray, n: int) -> np.ndarray:
@@ -89,13 +89,13 @@ def without(rows: np.ndarray, n: int) -> np.ndarray:
     return others if len(others) else rows
 
 
-def source_models(folds: Sequence[Fold]) -> SourceModels:
-    """Return the models of folds, for the instances that are held out, ascending."""
-    rows, training = [fold.rows for fold in folds], [fold.training[0] for fold in folds]
-    return SourceModels.of_folds(rows, training, folds[0].task.positives)
+def source_models(splits: Sequence[Split]) -> SourceModels:
+    """Return the models of splits, for the instances that are held out, ascending."""
+    rows, training = [split.held_out for split in splits], [split.training[0] for split in splits]
+    return SourceModels.of_folds(rows, training, splits[0].task.positives)
 
 
-def out_of_fold(
+def out_of_fold_probabilities(
     task: LearningTask,
     fold_rows: Sequence[np.ndarray],
     tick: Callable[[], None] = lambda: None,
@@ -110,17 +110,17 @@ def out_of_fold(
     """
     probabilities = np.empty(task.labels.shape, np.float32) if into is None else into
 
-    def predict_block(fold: Fold, block: Block, models: list[LinearModel]) -> None:
-        predict(models[0], fold.task.features, fold.rows, block, probabilities, task.run)
+    def predict_block(split: Split, block: Block, models: list[LinearModel]) -> None:
+        predict(models[0], split.task.features, split.held_out, block, probabilities, task.run)
 
-    for _ in learn_labels(_folds(task, fold_rows, features_of), predict_block, task.run, tick):
+    for _ in learn_labels(_splits(task, fold_rows, features_of), predict_block, task.run, tick):
         pass
     return probabilities
 
 
-def _folds(
+def _splits(
     task: LearningTask, fold_rows: Sequence[np.ndarray], features_of: Callable[[int], Features] | None
-) -> Iterator[Fold]:
+) -> Iterator[Split]:
     for number, rows in enumerate(fold_rows):
         yield holding_out(task if features_of is None else replace(task, features=features_of(number)), rows)
 
@@ -152,7 +152,7 @@ LARGER_STEPS = 2.0
 
 def plan(
     task: LearningTask, enough: int, folds: int, *, kin: np.ndarray | None = None
-) -> tuple[list[Fold], list[np.ndarray]]:
+) -> tuple[list[Split], list[np.ndarray]]:
     """Return how a level is learned.
 
     `enough`: how many instances are to be predicted, at least.
@@ -163,56 +163,56 @@ def plan(
     is_one_pass = task.settings.epochs == 1 and loss_named(task.settings.loss).has_step
     if is_one_pass and n >= 2 * enough:
         fold = deal(n, n // enough, seed, kin)[0]
-        return [Fold(task, (without(fold, n), fold), fold)], []
+        return [Split(task, (without(fold, n), fold), fold)], []
     dealt = deal(n, folds, seed, kin)
     # With many labels, the rarest are in one half only, and the mean of sparse weights is less sparse.
     if is_one_pass and folds == 2 and enough >= n and task.top is None:
         return [holding_out(task, fold) for fold in dealt], []
-    return [Fold(task, (np.arange(n),))], dealt[: leading(dealt, enough)]
+    return [Split(task, (np.arange(n),))], dealt[: leading(dealt, enough)]
 
 
-def train_folds(folds: Sequence[Fold], tick: Callable[[], None] = lambda: None) -> tuple[LinearModel, HeldOut]:
-    """Train models on the instances of each fold, and take the mean of them: of several, with larger steps.
+def train_splits(splits: Sequence[Split], tick: Callable[[], None] = lambda: None) -> tuple[LinearModel, HeldOut]:
+    """Train a model on each split, and take the mean of these: of several, with larger steps.
 
-    `folds`: one where weights are sparse.
-    `tick`: called once per fold and block of labels.
-    Returns: the mean, and what the folds have predicted; of no instances where they predict none.
+    `splits`: one where weights are sparse.
+    `tick`: called once per split and block of labels.
+    Returns: the mean, and the predictions of the instances held out, which may be none.
     """
-    task, parts = folds[0].task, [fold.rows for fold in folds]
+    task, parts = splits[0].task, [split.held_out for split in splits]
     if task.prune is not None:
-        return _train_sparse(folds[0], task.prune, tick)
-    if len(folds) > 1:
+        return _train_sparse(splits[0], task.prune, tick)
+    if len(splits) > 1:
         task = replace(task, settings=replace(task.settings, step=LARGER_STEPS * task.settings.step))
-        folds = [replace(fold, task=task) for fold in folds]
+        splits = [replace(split, task=task) for split in splits]
     rows, q = rows_of(parts, len(task)), task.labels.shape[1]
     probabilities = np.empty((sum(map(len, parts)), q), np.float32)
     weights, bias = np.zeros((task.features.width, q), np.float32), np.zeros(q, np.float32)
 
-    def predict_first(fold: Fold, block: Block, models: list[LinearModel]) -> tuple[Block, LinearModel]:
-        places = fold.rows if isinstance(rows, slice) else np.searchsorted(rows, fold.rows)
-        predict(models[0], task.features, fold.rows, block, probabilities, task.run, places)
+    def predict_first(split: Split, block: Block, models: list[LinearModel]) -> tuple[Block, LinearModel]:
+        places = split.held_out if isinstance(rows, slice) else np.searchsorted(rows, split.held_out)
+        predict(models[0], task.features, split.held_out, block, probabilities, task.run, places)
         tick()
         return block, models[-1]
 
-    for block, model in learn_labels(folds, predict_first, task.run):
-        weights[:, block] += model.weights / len(folds)
-        bias[block] += model.bias / len(folds)
+    for block, model in learn_labels(splits, predict_first, task.run):
+        weights[:, block] += model.weights / len(splits)
+        bias[block] += model.bias / len(splits)
     return LinearModel(weights, bias), HeldOut(probabilities, task.labels[rows], task.frequency.rows(rows))
 
 
-def _train_sparse(fold: Fold, prune: float, tick: Callable[[], None]) -> tuple[LinearModel, HeldOut]:
-    """Train as `train_folds` does: each block of labels is pruned before the next, so there are never D x q weights."""
-    task, first = fold.task, fold.sets()[0]
+def _train_sparse(split: Split, prune: float, tick: Callable[[], None]) -> tuple[LinearModel, HeldOut]:
+    """Train as `train_splits` does, but prune each block of labels before the next: there are never D x q weights."""
+    task, first = split.task, split.sets()[0]
     columns = None if task.prior is None else task.prior.columns
 
-    def keep(_: Fold, block: Block, models: list[LinearModel]) -> tuple[list[LinearModel], Block]:
+    def keep(_: Split, block: Block, models: list[LinearModel]) -> tuple[list[LinearModel], Block]:
         tick()
         sparse = [pruned(model.weights, prune) for model in models]
         if columns is not None:
             sparse = [with_rows(weights, columns) for weights in sparse]
         return [LinearModel(weights, model.bias) for weights, model in zip(sparse, models, strict=True)], block
 
-    of_blocks = list(learn_labels([fold], keep, task.run))
+    of_blocks = list(learn_labels([split], keep, task.run))
     others = model_of_unlearned_labels(first, [block for _, block in of_blocks], prune)
     every = np.arange(task.labels.shape[1])
 
@@ -223,13 +223,13 @@ def _train_sparse(fold: Fold, prune: float, tick: Callable[[], None]) -> tuple[L
     model = after(0)
 
     def predict_top(start: int) -> csr_array:
-        return model.top(task.features[fold.rows[start : start + _TOP_ROWS]], task.top or Top(), task.run)
+        return model.top(task.features[split.held_out[start : start + _TOP_ROWS]], task.top or Top(), task.run)
 
-    starts = ((start,) for start in range(0, len(fold.rows), _TOP_ROWS))
+    starts = ((start,) for start in range(0, len(split.held_out), _TOP_ROWS))
     predicted = [csr_array((0, len(every)), dtype=np.float32), *parallel.run(predict_top, starts, task.run.jobs)]
     predictions = csr_array(vstack(predicted, format="csr"))
-    last = after(-1) if len(fold.training) > 1 else model
-    return last, HeldOut(predictions, task.labels[fold.rows], task.frequency.rows(fold.rows))
+    last = after(-1) if len(split.training) > 1 else model
+    return last, HeldOut(predictions, task.labels[split.held_out], task.frequency.rows(split.held_out))
 
 
 def rows_of(parts: Sequence[np.ndarray], n: int) -> np.ndarray | slice:
@@ -244,14 +244,14 @@ def predict_out_of_fold(
     tick: Callable[[], None],
     features_of: Callable[[int], Features] | None = None,
 ) -> HeldOut:
-    """Predict the instances of some folds by models that have not seen them; arguments as for `out_of_fold`."""
+    """Predict the instances of some folds by models that have not seen them, whether or not labels are many."""
     rows = rows_of(fold_rows, len(task))
     if task.top is None:
-        predicted: Predictions = out_of_fold(task, fold_rows, tick, features_of=features_of)[rows]
+        predicted: Predictions = out_of_fold_probabilities(task, fold_rows, tick, features_of=features_of)[rows]
     else:
         predictions = []
-        for fold in _folds(task, fold_rows, features_of):
-            predictions.append(train_folds([fold])[1].probabilities)
+        for split in _splits(task, fold_rows, features_of):
+            predictions.append(train_splits([split])[1].probabilities)
             tick()
         in_order = np.argsort(np.concatenate(fold_rows))
         predicted = csr_array(vstack(predictions, format="csr")[in_order])
@@ -283,8 +283,8 @@ def predict_nested(
         predictions.append(np.empty(task.labels.shape, np.float32))
         predictions[-1][rows] = out_of_fold[rows]
 
-    def predict_pair(pair: Fold, block: Block, models: list[LinearModel]) -> None:
-        i, j = np.unique(fold_of[pair.rows])
+    def predict_pair(pair: Split, block: Block, models: list[LinearModel]) -> None:
+        i, j = np.unique(fold_of[pair.held_out])
         for held_out, of in ((i, j), (j, i)):
             if held_out < outer:
                 predict(models[0], task.features, fold_rows[of], block, predictions[held_out], task.run)

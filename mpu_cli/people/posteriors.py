@@ -90,15 +90,15 @@ def log_odds(probabilities: np.ndarray, largest: float, least: float | None = No
 def posterior_blocks(predictions: Predictions, frequency: LabelFrequency) -> Iterator[tuple[slice, Predictions]]:
     """Yield posteriors of block after block of instances, as if no cell were verified."""
     n, q = predictions.shape
-    by_chance = replace(frequency, verified=None)
+    unverified = replace(frequency, verified=None)
     for start in range(0, n, size := max(1, _CELLS // min(q, FEW_LABELS))):
         rows = slice(start, min(start + size, n))
         p = predictions[rows]
         if isinstance(p, np.ndarray):
-            yield rows, unannotated_posterior(p, by_chance.of_cells(rows))
+            yield rows, unannotated_posterior(p, unverified.of_cells(rows))
         else:
             of_entries = start + entry_rows(p), p.indices
-            posterior = unannotated_posterior(p.data, by_chance.by_chance(*of_entries))
+            posterior = unannotated_posterior(p.data, unverified.of_unverified(*of_entries))
             yield rows, csr_array((posterior, p.indices, p.indptr), shape=p.shape)
 
 
@@ -107,7 +107,7 @@ def posterior_at(
 ) -> np.ndarray:
     """Return posteriors of some cells, as if they were not verified."""
     p = values_at(probabilities, rows, columns)
-    posterior: np.ndarray = unannotated_posterior(p, frequency.by_chance(rows, columns))
+    posterior: np.ndarray = unannotated_posterior(p, frequency.of_unverified(rows, columns))
     return posterior
 
 

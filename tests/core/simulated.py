@@ -9,8 +9,8 @@ from scipy.special import expit
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.sgd import Fold, LearningTask, Settings
-from mpu_cli.core.validation import train_folds
+from mpu_cli.core.sgd import LearningTask, Settings, Split
+from mpu_cli.core.validation import train_splits
 from mpu_cli.svmlight.reader import read
 
 
@@ -26,7 +26,7 @@ def trained(
     features: Features, labels: csr_array, rows: np.ndarray, frequency: LabelFrequency, settings: Settings, **how
 ) -> LinearModel:
     """Learn all labels from these instances."""
-    return train_folds([Fold(LearningTask(features, labels, frequency, settings, **how), (rows,))])[0]
+    return train_splits([Split(LearningTask(features, labels, frequency, settings, **how), (rows,))])[0]
 
 
 def linear_problem(n: int, D: int, q: int, seed: int = 0, slope: float = 2.0) -> tuple[np.ndarray, np.ndarray]:

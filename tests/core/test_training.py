@@ -12,10 +12,10 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.sgd import Fold, LearningTask, default_epochs, default_step
+from mpu_cli.core.sgd import LearningTask, Split, default_epochs, default_step
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.core.thresholds import expected_f1, pooled_threshold
-from mpu_cli.core.validation import deal, train_folds
+from mpu_cli.core.validation import deal, train_splits
 from mpu_cli.errors import TooLargeError
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits
@@ -133,7 +133,7 @@ def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
     last, c = deal(120, 3, 0)[0], LabelFrequency(np.full(4, 0.7))
     task = LearningTask(Features.of(matrix), labels, c, report.chosen.settings)
     first = np.setdiff1d(np.arange(len(labels.indptr) - 1), last)
-    _, held_out = train_folds([Fold(task, (first, last), last)])
+    _, held_out = train_splits([Split(task, (first, last), last)])
     probabilities = held_out.probabilities
     threshold, f1 = pooled_threshold(HeldOut(probabilities, labels[last], c))
     assert model.thresholds == pytest.approx(model.calibration(np.full(4, threshold, np.float32)))

@@ -16,9 +16,9 @@ from mpu_cli.core.labels.side_information import Prior, times_named, unannotated
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top, count_positives
-from mpu_cli.core.sgd import UNLEARNED_PRIOR, Fold, LearningTask, Settings
+from mpu_cli.core.sgd import UNLEARNED_PRIOR, LearningTask, Settings, Split
 from mpu_cli.core.stacking import train
-from mpu_cli.core.validation import train_folds
+from mpu_cli.core.validation import train_splits
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import trained
 
@@ -143,7 +143,7 @@ def test_predictions_in_passing_are_of_all_labels(problem, unused):
     features, prior = prior_of(problem)
     first, last = np.arange(300), np.arange(300, N)
     task = LearningTask(features, problem.labels, RATES, SETTINGS, prior=prior, top=Top(WORDS, 1e-6), prune=PRUNE)
-    model, predicted = train_folds([Fold(task, (first, last), last)])
+    model, predicted = train_splits([Split(task, (first, last), last)])
     held_out = csr_array(predicted.probabilities).toarray()
     has_name = problem.features[last].toarray()[:, unused] > 0
     assert has_name.any()

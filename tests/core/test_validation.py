@@ -13,9 +13,9 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
-from mpu_cli.core.sgd import Fold, LearningTask, Settings
+from mpu_cli.core.sgd import LearningTask, Settings, Split
 from mpu_cli.core.stacking import train
-from mpu_cli.core.validation import LARGER_STEPS, deal, out_of_fold, predict_nested, train_folds
+from mpu_cli.core.validation import LARGER_STEPS, deal, out_of_fold_probabilities, predict_nested, train_splits
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, trained
 
@@ -58,7 +58,7 @@ def test_few_sets_make_folds_of_about_one_size():
 def test_each_instance_is_predicted_by_a_model_of_the_others(problem, jobs):
     features, labels, c = problem
     rows, ticks = deal(N, 4, 0), []
-    predicted = out_of_fold(
+    predicted = out_of_fold_probabilities(
         LearningTask(features, labels, c, LOSSES[0], Run(jobs=jobs, seed=5)), rows, lambda: ticks.append(1)
     )
     assert predicted.dtype == np.float32
@@ -73,7 +73,7 @@ def test_each_instance_is_predicted_by_a_model_of_the_others(problem, jobs):
 def test_nested_predictions_are_those_of_models_without_either_fold(problem, settings):
     features, labels, c = problem
     fold_rows, task = deal(N, 5, 0), LearningTask(features, labels, c, settings)
-    found = predict_nested(task, fold_rows, 5, out_of_fold(task, fold_rows))
+    found = predict_nested(task, fold_rows, 5, out_of_fold_probabilities(task, fold_rows))
     for i, j in (0, 3), (4, 1), (2, 2):
         rest = np.setdiff1d(np.arange(N), np.concatenate([fold_rows[i], fold_rows[j]]))
         model = trained(features, labels, rest, c, settings)
@@ -84,7 +84,7 @@ def test_nested_predictions_are_those_of_models_without_either_fold(problem, set
 
 
 def in_passing(features, labels, c):
-    model, held_out = train_folds([Fold(LearningTask(features, labels, c, ONE_PASS), (FIRST, LAST), LAST)])
+    model, held_out = train_splits([Split(LearningTask(features, labels, c, ONE_PASS), (FIRST, LAST), LAST)])
     return model, held_out.probabilities
 
 
@@ -113,7 +113,7 @@ def test_the_model_is_the_mean_of_models_of_halves_with_larger_steps(problem):
     settings = replace(ONE_PASS, step=LARGER_STEPS * ONE_PASS.step)
     first, second = (trained(features, labels, rows, c, settings) for rows in HALVES)
     task = LearningTask(features, labels, c, ONE_PASS)
-    model, found = train_folds([Fold(task, (rest,), held_out) for held_out, rest in (HALVES, HALVES[::-1])])
+    model, found = train_splits([Split(task, (rest,), held_out) for held_out, rest in (HALVES, HALVES[::-1])])
     assert_allclose(model.weights, (first.weights + second.weights) / 2, rtol=1e-5, atol=1e-6)
     assert_allclose(model.bias, (first.bias + second.bias) / 2, rtol=1e-5)
     for learned, held_out in (first, HALVES[1]), (second, HALVES[0]):
@@ -127,9 +127,9 @@ def test_a_level_that_the_next_learns_from_is_learned_by_halves(monkeypatch, fol
 
     def remembered(folds, *arguments):
         used.append(len(folds) == 2)
-        return train_folds(folds, *arguments)
+        return train_splits(folds, *arguments)
 
-    monkeypatch.setattr("mpu_cli.core.stacking.train_folds", remembered)
+    monkeypatch.setattr("mpu_cli.core.stacking.train_splits", remembered)
     X, Y = linear_problem(300, 6, 4)
     options = Options(levels=levels, folds=folds, epochs=1, c=np.full(4, 0.7), cost=3.0, eta0=2.0, sample=100)
     model, _ = train(Problem(as_features(X), hide(Y, 0.3)), options)

@@ -79,13 +79,13 @@ class LabelFrequency:
 
     def of_cells(self, index: np.ndarray | slice) -> np.ndarray:
         """Return c of every cell of some instances, in the precision of the rates: broadcasts to (r, q)."""
-        by_chance = self.rates if self.of_instances is None else self.of_instances[index][:, None]
+        unverified = self.rates if self.of_instances is None else self.of_instances[index][:, None]
         if self.verified is None:
-            return by_chance
+            return unverified
         c = _BY_VERDICT[self.verified.rows(index).verdicts()]
-        return np.where(np.isnan(c), by_chance, c)
+        return np.where(np.isnan(c), unverified, c)
 
-    def by_chance(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def of_unverified(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return c of some unverified cells: float, shape of `rows`."""
         return self.rates[columns] if self.of_instances is None else self.of_instances[rows]
 

@@ -94,10 +94,10 @@ class ScoredCells:
         annotated = labels.toarray().astype(bool)
         missing = unanswered = ~annotated
         if verified is not None:
-            by_chance = verified.left_to_chance().verdicts()
-            missing = ~annotated & (by_chance != Verdict.IGNORED)
+            given = verified.left_to_chance().verdicts()
+            missing = ~annotated & (given != Verdict.IGNORED)
             unanswered = missing & (verified.verdicts() == Verdict.UNKNOWN)
-            annotated &= by_chance == Verdict.UNKNOWN
+            annotated &= given == Verdict.UNKNOWN
         there, shown = (
             annotated.sum(axis=0, dtype=float),
             np.where(annotated, expit(scores), 0).sum(axis=0, dtype=float),
