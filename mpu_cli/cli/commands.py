@@ -169,7 +169,7 @@ _SIZES = Parsed("n,...", _list_of(int, "6000 or 1000,2000,4000", lambda n: n >= 
         default="bbe",
     ),
     option("--per-label", bool, "Also estimate the frequency of each label. See the caution above."),
-    option("-o, --output", click.Path(), "Write the label frequencies to a file for `mpu train --c`."),
+    option("-o, --output", FILE, "Write the label frequencies to a file for `mpu train --c`."),
     option(
         "--plan [WIDTHS]",
         _WIDTHS,
@@ -331,7 +331,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     click.Argument(["sources"], metavar="FILE...", nargs=-1, required=True, type=FILE),
     option(
         "--out",
-        click.Path(file_okay=False, path_type=Path),
+        PATH,
         "Folder for results.csv, summary.md and figures. An unfinished experiment there is continued.",
         required=True,
     ),

@@ -19,9 +19,20 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.streams import as_one
 
-# The name of a file, as a text, which may be - for a standard stream, and as a Path. Who opens it says what it must be.
-FILE = click.Path(allow_dash=True)
-PATH = click.Path(path_type=Path)
+
+class Name(click.Path):
+    """The name of a file or folder, which is never empty. Who opens it says what it must be."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name; a usage error where it is empty."""
+        if not str(value):
+            self.fail("the name is empty; if it comes from a shell variable, set the variable", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+# As a text, which may be - for a standard stream, and as a Path.
+FILE = Name(allow_dash=True)
+PATH = Name(path_type=Path)
 
 
 def option(

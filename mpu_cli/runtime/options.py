@@ -185,7 +185,7 @@ class PerLabel(Real):
         try:
             return super()._parsed(text)
         except ValueError as error:
-            if Path(text).exists():
+            if text and Path(text).exists():
                 return Path(text)
             if _PERCENTAGE.fullmatch(text):
                 raise

@@ -53,6 +53,28 @@ def test_what_would_be_lost_is_refused_with_both_names(run, folder, monkeypatch,
     assert contents(folder) == before
 
 
+# As `"$OUT"` is where the variable is not set.
+EMPTY = {
+    "a model": ("train", "x.svm", *QUICK, "-o", ""),
+    "data": ("train", "x.svm", "", "-o", "y.mpu"),
+    "c": ("train", "x.svm", "--c", "", "-o", "y.mpu"),
+    "predictions": ("predict", "x.mpu", "x.svm", "-o", ""),
+    "label frequencies": ("estimate-c", "x.svm", "-o", ""),
+    "a folder": ("experiment", "x.svm", "--out", ""),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_an_empty_name_is_refused(run, folder, monkeypatch, name):
+    monkeypatch.chdir(folder)
+    before = contents(folder)
+    result = run(*EMPTY[name])
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert_worded(line)
+    assert contents(folder) == before
+
+
 def test_standard_input_redirected_from_the_output(folder):
     command = [sys.executable, "-m", "mpu_cli", "corrupt", "-", "x.svm", *MISSING]
     with (folder / "x.svm").open("rb") as stdin:
