@@ -42,6 +42,6 @@ def serving(files: Files) -> Iterator[str]:
     """Serve files at the URL that is given."""
     handler = type("Handler", (_Handler,), {"files": files})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()

@@ -153,7 +153,7 @@ def _epoch(
     n, q, d = len(rows), v.shape[1], dense.shape[1]
     v_dense = v[v.shape[0] - d :]
     z = np.empty((size, q), np.float32)
-    x_dense = np.empty((size, d), np.float32)
+    x_dense, change = np.empty((size, d), np.float32), np.empty((d, q), np.float32)
     gradient_sum = np.empty(q, np.float32)
     powers = np.empty(q, np.int32)
     annotated = np.empty(q, np.float32)
@@ -206,7 +206,9 @@ def _epoch(
                 for k in range(q):
                     w[k] -= x * gradient[k]
         if d:
-            v_dense -= np.float32(step) * np.dot(x_dense[:B].T, z[:B])
+            z[:B] *= np.float32(step)
+            np.dot(x_dense[:B].T, z[:B], change)
+            v_dense -= change
         bias -= np.float32(bias_step) * shrink * gradient_sum
         t += B
 
@@ -349,41 +351,39 @@ def descend_dual(
     """Minimise the weighted squared hinge of a block of labels; arguments and result as in `numpy_kernel`."""
     n, q = len(batches.rows), annotated.shape[1]
     padded = -(-q // SIMD) * SIMD
-    v, bias = np.zeros((batches.features.width, padded), np.float32), np.zeros(padded, np.float32)
-    a = np.zeros((n, padded), np.float32)
+    D, d = batches.features.sparse.shape[1], batches.features.dense.shape[1]
+    # Of dense features, a row for each label: it is longer than a row for each feature where labels are few.
+    v, v_dense = np.zeros((D, padded), np.float32), np.zeros((q, d), np.float32)
+    bias, a = np.zeros(padded, np.float32), np.zeros((n, padded), np.float32)
     rates, exceptions = frequency_arrays(frequency, padded)
     if offsets is None:
         offsets = csr_array((0, q), dtype=np.float32)
     norms = batches.features.squared_norms[batches.rows].astype(np.float32)
     data = *_of_instances(batches), _of_block(annotated), _of_block(offsets)
     for _ in range(epochs):
-        _pass(*data, visited(n, 1, rng), norms, rates, exceptions, cost, bias_norm, v, bias, a)
-    return v[:, :q], bias[:q]
+        _pass(*data, visited(n, 1, rng), norms, rates, exceptions, cost, bias_norm, v, v_dense, bias, a)
+    return np.vstack([v[:, :q], v_dense.T]) if d else v[:, :q], bias[:q]
 
 
 @compiled(fused=True)
-def _pass(sparse, dense, rows, annotations, added, order, norms, rates, exceptions, cost, bias_norm, v, bias, a):
-    """One pass over the instances; changes v, bias and the dual variables a, in the order of the rows."""
+def _pass(
+    sparse, dense, rows, annotations, added, order, norms, rates, exceptions, cost, bias_norm, v, v_dense, bias, a
+):
+    """One pass over the instances; changes v, v_dense, bias and the dual variables a, in the order of the rows."""
     indptr, indices, values = sparse
     label_indptr, labels, _ = annotations
     of_instances, cell_indptr, cell_labels, of_cells = exceptions
     offset_indptr, offset_labels, offsets = added
     q, d = v.shape[1], dense.shape[1]
-    D = v.shape[0] - d
     z, y, k = np.empty(q, np.float32), np.empty(q, np.float32), np.empty(q, np.float32)
     of_bias = np.float32(bias_norm)
     c = rates.copy()
     for i in order:
         r = rows[i]
         z[:] = bias
-        for p in range(indptr[r], indptr[r + 1]):
-            x, w = values[p], v[indices[p]]
-            for j in range(q):
-                z[j] += x * w[j]
-        for f in range(d):
-            x, w = dense[r, f], v[D + f]
-            for j in range(q):
-                z[j] += x * w[j]
+        _add_product(indices, values, indptr[r], indptr[r + 1], v, z)
+        if d:
+            z[: len(v_dense)] += np.dot(v_dense, dense[r])
         if len(offsets):
             for p in range(offset_indptr[r], offset_indptr[r + 1]):
                 z[offset_labels[p]] += offsets[p]
@@ -401,10 +401,11 @@ def _pass(sparse, dense, rows, annotations, added, order, norms, rates, exceptio
             x, w = values[p], v[indices[p]]
             for j in range(q):
                 w[j] += x * z[j]
-        for f in range(d):
-            x, w = dense[r, f], v[D + f]
-            for j in range(q):
-                w[j] += x * z[j]
+        x = dense[r]
+        for j in range(len(v_dense)):
+            w = v_dense[j]
+            for f in range(d):
+                w[f] += z[j] * x[f]
         for j in range(q):
             bias[j] += of_bias * z[j]
 
