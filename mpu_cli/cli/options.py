@@ -20,7 +20,7 @@ from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.streams import as_one
 
 
-class Name(click.Path):
+class FileName(click.Path):
     """The name of a file or folder, which is never empty. Who opens it says what it must be."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -31,8 +31,8 @@ class Name(click.Path):
 
 
 # As a text, which may be - for a standard stream, and as a Path.
-FILE = Name(allow_dash=True)
-PATH = Name(path_type=Path)
+FILE = FileName(allow_dash=True)
+PATH = FileName(path_type=Path)
 
 
 def option(
