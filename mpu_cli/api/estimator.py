@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -392,7 +391,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         model = self._model
         if model.names is None and arrays.label_numbers(self._of_columns) is None:
             model = replace(model, names=arrays.label_names(self._of_columns[self._columns], model.label_ids))
-        bundle.save(model, Path(path))
+        bundle.save(model, path)
 
     @property
     def coef_(self) -> np.ndarray | csr_array:  # noqa: D102  # an attribute, described above
@@ -502,7 +501,7 @@ def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifie
         (`sparse_output_`). Its parameters are those of the training as far as the directory tells: c, cost and epochs
         are what was used.
     """
-    model = bundle.load(Path(path))
+    model = bundle.load(path)
     recorded = {  # None: auto
         option.name: model.options[name]
         for name, option in parameters.DECLARED.items()

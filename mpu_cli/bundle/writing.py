@@ -161,7 +161,9 @@ class Writer:
 
 
 def save(model: TrainedModel, path: str | os.PathLike[str]) -> None:
-    """Save a trained model (see `Writer`); errors as for `Writer.held`."""
+    """Save a trained model (see `Writer`); errors as for `Writer.held`, and ModelError for an empty name."""
+    if not os.fspath(path):  # which is the current directory for a Path
+        raise ModelError("the name of the model is empty; give it one")
     with Writer(Path(path)).held() as write:
         write(model)
 

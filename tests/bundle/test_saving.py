@@ -151,6 +151,13 @@ def test_a_model_replaced_while_it_is_read_is_read_again(replaced):
 # Places where no model can be written
 
 
+def test_an_empty_name_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with refused(ModelError):
+        bundle.save(make_model(), "")
+    assert contents(tmp_path) == {}
+
+
 def test_a_dangling_link_is_refused(path):
     path.symlink_to("nowhere")
     with refused(ModelError):
