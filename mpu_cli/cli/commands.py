@@ -15,6 +15,7 @@ from mpu_cli.cli.options import (
     KNOWLEDGE,
     LEARNING,
     PATH,
+    FileName,
     Group,
     GroupedCommand,
     Parsed,
@@ -331,7 +332,7 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     click.Argument(["sources"], metavar="FILE...", nargs=-1, required=True, type=FILE),
     option(
         "--out",
-        PATH,
+        FileName(file_okay=False, path_type=Path),
         "Folder for results.csv, summary.md and figures. An unfinished experiment there is continued.",
         required=True,
     ),

@@ -14,6 +14,7 @@ from mpu_cli.cli import mpu
         ("mpu train --lev", 2, {"plain,--levels"}),
         ("mpu train --loss sq", 3, {"plain,squared-hinge"}),
         ("mpu train new", 2, {"file,new"}),
+        ("mpu experiment --out res", 3, {"dir,res"}),
     ],
 )
 def test_bash_completes(line, word, expected):
