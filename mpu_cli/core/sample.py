@@ -20,7 +20,7 @@ from mpu_cli.core.limits import refuse_large_sample
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.predictions import FEW_LABELS, count_positives, values_at
 from mpu_cli.core.sgd import LearningTask, Settings
-from mpu_cli.core.validation import deal, default_folds, out_of_fold_probabilities
+from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 
@@ -249,7 +249,7 @@ class Sample:
         coherence = self.features.coherence
         epochs = sgd.default_epochs(len(self.features), coherence)
         settings = Settings(_NAIVE_COST, sgd.default_step(epochs, coherence), epochs)
-        return out_of_fold_probabilities(self.task(frequency, settings), self.fold_rows, tick)
+        return dense_out_of_fold(self.task(frequency, settings), self.fold_rows, tick)
 
     def part_of(self, cells: np.ndarray) -> np.ndarray:
         """Select the values of its cells from those of all cells (n x q)."""

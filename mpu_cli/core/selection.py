@@ -35,14 +35,7 @@ from mpu_cli.core.predictions import FEW_LABELS, LEAST, Block
 from mpu_cli.core.sample import Instances, Sample, draw_sample, step_for_all, usual_folds
 from mpu_cli.core.sgd import COSTS, LearningTask, Settings, Split, default_epochs, default_settings, learn_labels
 from mpu_cli.core.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
-from mpu_cli.core.validation import (
-    default_folds,
-    holding_out,
-    leading,
-    out_of_fold_probabilities,
-    predict,
-    source_models,
-)
+from mpu_cli.core.validation import default_folds, dense_out_of_fold, holding_out, leading, predict, source_models
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.run import Run
 
@@ -117,7 +110,7 @@ def choose_settings(
     """
 
     def evaluate(settings: Settings) -> tuple[float, tuple[Settings, np.ndarray]]:
-        probabilities = out_of_fold_probabilities(replace(trial.task, settings=settings), trial.fold_rows)
+        probabilities = dense_out_of_fold(replace(trial.task, settings=settings), trial.fold_rows)
         tick()
         return trial.estimated_f1(probabilities, criterion, bool(settings.prior)), (settings, probabilities)
 
@@ -351,7 +344,7 @@ def choose_hyper_parameters(
             f1, (settings, probabilities) = _choose(trials, free, criterion, tick)
             if sample.is_all:  # predict the instances that the trial has not held out, too
                 task = replace(trials[0].task, settings=settings)
-                out_of_fold_probabilities(task, sample.fold_rows[len(trials[0].fold_rows) :], into=probabilities)
+                dense_out_of_fold(task, sample.fold_rows[len(trials[0].fold_rows) :], into=probabilities)
                 folds = [holding_out(task, rows) for rows in sample.fold_rows]
                 made_by = source_models(folds) if settings.prior else None
                 held_out = HeldOut(probabilities, sample.labels, task.frequency, made_by=made_by)

@@ -95,7 +95,7 @@ def source_models(splits: Sequence[Split]) -> SourceModels:
     return SourceModels.of_folds(rows, training, splits[0].task.positives)
 
 
-def out_of_fold_probabilities(
+def dense_out_of_fold(
     task: LearningTask,
     fold_rows: Sequence[np.ndarray],
     tick: Callable[[], None] = lambda: None,
@@ -247,7 +247,7 @@ def predict_out_of_fold(
     """Predict the instances of some folds by models that have not seen them, whether or not labels are many."""
     rows = rows_of(fold_rows, len(task))
     if task.top is None:
-        predicted: Predictions = out_of_fold_probabilities(task, fold_rows, tick, features_of=features_of)[rows]
+        predicted: Predictions = dense_out_of_fold(task, fold_rows, tick, features_of=features_of)[rows]
     else:
         predictions = []
         for split in _splits(task, fold_rows, features_of):

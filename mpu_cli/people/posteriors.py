@@ -98,7 +98,7 @@ def posterior_blocks(predictions: Predictions, frequency: LabelFrequency) -> Ite
             yield rows, unannotated_posterior(p, unverified.of_cells(rows))
         else:
             of_entries = start + entry_rows(p), p.indices
-            posterior = unannotated_posterior(p.data, unverified.of_unverified(*of_entries))
+            posterior = unannotated_posterior(p.data, frequency.of_unverified(*of_entries))
             yield rows, csr_array((posterior, p.indices, p.indptr), shape=p.shape)
 
 

@@ -9,7 +9,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.selection import Trial, choose_settings
 from mpu_cli.core.sgd import LearningTask, Settings
 from mpu_cli.core.thresholds import estimated_macro_f1, pooled_threshold
-from mpu_cli.core.validation import deal, out_of_fold_probabilities
+from mpu_cli.core.validation import deal, dense_out_of_fold
 from tests.core.simulated import as_features, hide, linear_problem
 
 
@@ -27,7 +27,7 @@ def noisy(start=Settings(30.0, epochs=3)) -> Trial:  # noqa: B008
 
 def estimate(trial, settings) -> float:
     task = replace(trial.task, settings=settings)
-    return pooled_threshold(HeldOut(out_of_fold_probabilities(task, trial.fold_rows), task.labels, task.frequency))[1]
+    return pooled_threshold(HeldOut(dense_out_of_fold(task, trial.fold_rows), task.labels, task.frequency))[1]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_settings_for_macro_f1_are_chosen_by_it():
     micro, macro = (choose_settings(trial, criterion=by) for by in ("pu-f1", "macro-f1"))
     (micro_f1, (settings, _)), (macro_f1, (_, probabilities)) = micro, macro
     assert macro_f1 == pytest.approx(estimated_macro_f1(HeldOut(probabilities, labels, c)))
-    assert macro_f1 > estimated_macro_f1(HeldOut(out_of_fold_probabilities(trial.task, trial.fold_rows), labels, c))
+    assert macro_f1 > estimated_macro_f1(HeldOut(dense_out_of_fold(trial.task, trial.fold_rows), labels, c))
     assert micro_f1 == pytest.approx(estimate(trial, settings))
 
 

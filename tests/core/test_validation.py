@@ -15,7 +15,7 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.sgd import LearningTask, Settings, Split
 from mpu_cli.core.stacking import train
-from mpu_cli.core.validation import LARGER_STEPS, deal, out_of_fold_probabilities, predict_nested, train_splits
+from mpu_cli.core.validation import LARGER_STEPS, deal, dense_out_of_fold, predict_nested, train_splits
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, trained
 
@@ -58,7 +58,7 @@ def test_few_sets_make_folds_of_about_one_size():
 def test_each_instance_is_predicted_by_a_model_of_the_others(problem, jobs):
     features, labels, c = problem
     rows, ticks = deal(N, 4, 0), []
-    predicted = out_of_fold_probabilities(
+    predicted = dense_out_of_fold(
         LearningTask(features, labels, c, LOSSES[0], Run(jobs=jobs, seed=5)), rows, lambda: ticks.append(1)
     )
     assert predicted.dtype == np.float32
@@ -73,7 +73,7 @@ def test_each_instance_is_predicted_by_a_model_of_the_others(problem, jobs):
 def test_nested_predictions_are_those_of_models_without_either_fold(problem, settings):
     features, labels, c = problem
     fold_rows, task = deal(N, 5, 0), LearningTask(features, labels, c, settings)
-    found = predict_nested(task, fold_rows, 5, out_of_fold_probabilities(task, fold_rows))
+    found = predict_nested(task, fold_rows, 5, dense_out_of_fold(task, fold_rows))
     for i, j in (0, 3), (4, 1), (2, 2):
         rest = np.setdiff1d(np.arange(N), np.concatenate([fold_rows[i], fold_rows[j]]))
         model = trained(features, labels, rest, c, settings)

@@ -21,7 +21,7 @@ from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.sample import Instances, Sample, step_for_all
 from mpu_cli.core.selection import Trial, choose_settings
 from mpu_cli.core.sgd import LearningTask, Split, default_epochs, default_settings
-from mpu_cli.core.validation import deal, default_folds, out_of_fold_probabilities, train_splits
+from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold, train_splits
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -66,14 +66,14 @@ class Method:
             settings = step_for_all(settings, sample.share)
         else:
             settings = replace(settings, cost=self.cost)
-            held_out = out_of_fold_probabilities(sample.task(ones, settings), sample.fold_rows)
+            held_out = dense_out_of_fold(sample.task(ones, settings), sample.fold_rows)
         pooled = estimate(held_out, sample.labels, self.c_method)
         alone = estimate_per_label(CountedCells.of(held_out, sample.labels, None), self.c_method)
         self.c = np.where(np.isnan(alone), pooled.c, alone)  # that of all for labels with few annotations
         if self.is_weighted:
             if sample.share < 1:
                 rows = deal(n, self.folds or default_folds(n), run.seed, kin)
-                held_out = out_of_fold_probabilities(LearningTask(features, S, ones, settings, run), rows)
+                held_out = dense_out_of_fold(LearningTask(features, S, ones, settings, run), rows)
             S = weights(held_out, S, self.c)
         self.model, _ = train_splits([Split(LearningTask(features, S, ones, settings, run), (np.arange(n),))])
 
