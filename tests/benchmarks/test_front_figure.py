@@ -13,7 +13,7 @@ QUICK = ("--levels", "1", "--cost", "30", "--epochs", "3")
 @pytest.mark.slow  # six trainings
 def test_the_table_and_the_figure_are_measured(run, tmp_path, monkeypatch):
     def mpu(*arguments: object) -> str:
-        result = run(*arguments, *(QUICK if arguments[0] == "train" and "br" not in arguments else ()))
+        result = run(*arguments, *(QUICK if arguments[0] == "train" else ()))
         assert result.exit_code == 0, result.stderr
         return result.stdout
 
