@@ -10,6 +10,7 @@ from tests.conftest import ROOT
 from tests.slow import slow
 
 MODULES = [path for path in sorted((ROOT / "mpu_cli").rglob("*.py")) if ">>> " in path.read_text()]
+LONG = [ROOT / "mpu_cli" / "api" / "analysis.py"]  # it chooses options of dense data
 PAGES = [path for path in sorted((ROOT / "docs").rglob("*.md")) if ">>> " in path.read_text()]
 
 
@@ -22,7 +23,7 @@ def test_there_are_examples():
     assert PAGES
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
+@pytest.mark.parametrize("path", [*(path for path in MODULES if path not in LONG), *slow(*LONG)], ids=name)
 def test_examples_of_a_module(path):
     module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
     failed, attempted = doctest.testmod(module)
@@ -30,7 +31,8 @@ def test_examples_of_a_module(path):
     assert not failed
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", *slow(*PAGES)], ids=name)
+@pytest.mark.slow  # most choose options of dense data
+@pytest.mark.parametrize("path", [ROOT / "README.md", *PAGES], ids=name)
 def test_examples_of_a_page(path):
     text = re.sub("^```.*", "", path.read_text(), flags=re.MULTILINE)  # the end of a block is not what Python prints
     examples = doctest.DocTestParser().get_doctest(text, {}, path.name, str(path), 0)

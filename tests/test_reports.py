@@ -62,7 +62,7 @@ def printed(run, tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
         lines = Path("history.jsonl").read_text().splitlines()
         found["history"] = [json.loads(line) for line in lines[::-1]]
         found["info"] = [asked("info", "notes.mpu"), asked("info", "m.mpu", "--label", "Art")]
-        found["suggest"] = [asked("suggest", "notes.svm", "-o", "missing.tsv", "--top", 2, "-q")]
+        found["suggest"] = [asked("suggest", "notes.svm", "-o", "missing.tsv", "--top", 2, *QUICK)]
         _decide("missing.tsv", "decided.tsv")
         Path("decided.tsv").write_text(Path("decided.tsv").read_text().replace("yes", "no", 1))
         found["suggest"] += [
@@ -89,7 +89,7 @@ def _write_collection() -> None:
     """Write records of three subjects, a third of whose tags is missing; test records with all tags; smaller files."""
     rng = np.random.default_rng(0)
     words = {"Art": ["paint", "brush", "canvas"], "Music": ["chord", "violin"], "Physics": ["quark", "photon", "boson"]}
-    for name, n, share in (("notes.jsonl", 200, 0.65), ("new.jsonl", 60, 1)):
+    for name, n, share in (("notes.jsonl", 120, 0.65), ("new.jsonl", 60, 1)):
         with Path(name).open("w") as file:
             for number in range(n):
                 true = [subject for subject in words if rng.random() < 0.4]
@@ -99,7 +99,7 @@ def _write_collection() -> None:
                 text = " ".join(["the", "and", *said])
                 tags = [subject for subject in true if rng.random() < share]
                 file.write(json.dumps({"id": f"n{number}", "text": text, "tags": tags, "true": true}) + "\n")
-    Path("sources").write_text("library\nmuseum\n" * 100)
+    Path("sources").write_text("library\nmuseum\n" * 60)
     Path("names").write_text("Art\nPhysics\nMusic\nChemistry\n")
     Path("dense.svm").write_text("1 1:1 2:0.5\n2 1:0.5 2:1\n1,2 1:1 2:1\n" * 30)
     Path("one.svm").write_text("1 1:1\n2 2:1\n3 3:1\n" * 30)

@@ -30,13 +30,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # the dat
 TREE = DecisionTreeClassifier(min_samples_leaf=2, random_state=0)
 
 
-@parametrize_with_checks([IncompleteLabelClassifier(LogisticRegression(), c=1.0, threshold=0.5)])
+@parametrize_with_checks([IncompleteLabelClassifier(LogisticRegression(), c=1.0, threshold=0.5, folds=2)])
 def test_keeps_the_conventions_of_scikit_learn(estimator, check, monkeypatch):
     keep(estimator, check, monkeypatch)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([IncompleteLabelClassifier(TREE, c=1.0, threshold=0.5)])
+@parametrize_with_checks([IncompleteLabelClassifier(TREE, c=1.0, threshold=0.5, folds=2)])
 def test_keeps_them_with_a_classifier_without_a_decision_function(estimator, check, monkeypatch):
     keep(estimator, check, monkeypatch)
 
@@ -114,7 +114,7 @@ def test_weights_of_what_is_not_annotated_are_honest(separate):
 
 
 def test_weights_are_those_of_elkan_and_noto(separate):
-    X, _, S = (array[:600] for array in separate)
+    X, _, S = (array[:400] for array in separate)
     model = IncompleteLabelClassifier(LogisticRegression(), c=0.3, unannotated="weighted").fit(X, S)
     naive = IncompleteLabelClassifier(LogisticRegression(), c=0.3).fit(X, S)
     p = calibrate(S, scores=naive.out_of_fold_scores_, c=0.3)(naive.out_of_fold_scores_)
@@ -187,13 +187,13 @@ def test_a_classifier_of_all_labels_does_not_learn_unknown_cells():
     X = Y @ rng.normal(size=(3, 10)) + 0.3 * rng.normal(size=(600, 10))
     S = Y.astype(float)
     S[100:, 0] = np.nan
-    forest = RandomForestClassifier(20, min_samples_leaf=5, random_state=0)
-    model = IncompleteLabelClassifier(forest, c=1.0).fit(X, S)
+    forest = RandomForestClassifier(10, min_samples_leaf=5, random_state=0)
+    model = IncompleteLabelClassifier(forest, c=1.0, folds=2).fit(X, S)
     assert model.predict_proba(X)[100:, 0][Y[100:, 0]].mean() > 0.7
     alone = clone(forest).fit(X[:100], Y[:100, 0])
     np.testing.assert_array_equal(model.estimators_[0].predict_proba(X), alone.predict_proba(X))
     ignored = np.isnan(S).astype(int)
-    same = IncompleteLabelClassifier(forest, c=1.0).fit(X, Y.astype(int) * (1 - ignored), ignored=ignored)
+    same = IncompleteLabelClassifier(forest, c=1.0, folds=2).fit(X, Y.astype(int) * (1 - ignored), ignored=ignored)
     np.testing.assert_array_equal(same.predict_proba(X), model.predict_proba(X))
 
 

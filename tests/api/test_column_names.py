@@ -17,7 +17,7 @@ from mpu_cli import (
 NAMES = ["arts", "music", "news"]
 MODELS = [
     lambda: MPUClassifier(levels=1, c=0.5, C=10.0),
-    lambda: IncompleteLabelClassifier(LogisticRegression(), c=0.5),
+    lambda: IncompleteLabelClassifier(LogisticRegression(), c=0.5, folds=2),
 ]
 
 

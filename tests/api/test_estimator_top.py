@@ -10,7 +10,7 @@ from mpu_cli.core import limits
 from tests.golden import refused
 
 QUICK = {"c": 0.8, "C": 30, "epochs": 2, "levels": 1, "eta0": 4.0}
-N, Q = 1400, 700
+N, Q = 1020, 510
 
 
 def few(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -24,7 +24,7 @@ def few(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def many():
-    """A model of 700 labels, each of which has a feature of its own; and its instances."""
+    """A model of 510 labels, each of which has a feature of its own; and its instances."""
     X = csr_array((np.ones(N, np.float32), (np.arange(N), np.arange(N) % Q)), shape=(N, Q))
     return MPUClassifier(**QUICK).fit(X, X.astype(int)), X
 

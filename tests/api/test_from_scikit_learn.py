@@ -18,7 +18,7 @@ from tests.golden import refused
 
 CLASSIFIERS = {
     "mpu": MPUClassifier(levels=1, C=30.0, epochs=3, c=0.5),
-    "any": IncompleteLabelClassifier(LogisticRegression(), c=0.5),
+    "any": IncompleteLabelClassifier(LogisticRegression(), c=0.5, folds=2),
 }
 
 
@@ -86,7 +86,8 @@ def test_one_class_each_of_two_is_true_or_unknown(model, halved):
 
 
 @pytest.mark.parametrize(
-    "model", [MPUClassifier(), IncompleteLabelClassifier(RandomForestClassifier(10, random_state=0))]
+    "model",
+    [MPUClassifier(features="rbf", levels=1), IncompleteLabelClassifier(RandomForestClassifier(10, random_state=0))],
 )
 def test_of_more_classes_each_instance_has_one(model):
     X, y = load_iris(return_X_y=True)

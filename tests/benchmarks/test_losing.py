@@ -41,12 +41,12 @@ def test_one_label_of_each_is_kept_and_each_as_often():
 
 
 def test_what_the_features_show_less_is_missed_more():
-    of_label = csr_array(Y.toarray()[:, :1])
+    few, of_label = X[:1000], csr_array(Y.toarray()[:1000, :1])
     rows = np.flatnonzero(of_label.toarray())
-    scores = LogisticRegression(C=1).fit(X, of_label.toarray()[:, 0]).decision_function(X[rows])
+    scores = LogisticRegression(C=1).fit(few, of_label.toarray()[:, 0]).decision_function(few[rows])
     expected = 0.5 + 0.4 * (2 * np.argsort(np.argsort(scores)) / (len(rows) - 1) - 1)
-    chances = SCHEMES["hard"](X, of_label, 0.5, RNG)
+    chances = SCHEMES["hard"](few, of_label, 0.5, RNG)
     np.testing.assert_allclose(chances, expected)
-    drawn = (annotated("hard", X, of_label, 0.5, seed).toarray()[rows, 0] for seed in range(200))
+    drawn = (annotated("hard", few, of_label, 0.5, seed).toarray()[rows, 0] for seed in range(200))
     shares = np.mean(list(drawn), axis=0)
     assert np.abs(shares - expected).max() < 5 * np.sqrt(0.25 / 200)

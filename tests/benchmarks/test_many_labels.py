@@ -44,6 +44,7 @@ def run(data, tmp_path, monkeypatch):
     return invoke
 
 
+@pytest.mark.slow  # four processes
 def test_a_tool_is_measured_and_tabled(run):
     results, table = run()
     found = results["copies"]

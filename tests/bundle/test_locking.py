@@ -16,6 +16,7 @@ from tests.bundle.models import assert_same, make_model
 from tests.folders import contents
 from tests.forked import PROCESSES
 from tests.golden import refused
+from tests.slow import slow
 
 
 def hold(path, pipe):
@@ -36,7 +37,7 @@ def another_process(path):
     process.join()
 
 
-@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize("exists", [True, *slow(False)])
 def test_another_training_is_refused_and_told_who_is_at_work(path, exists):
     if exists:
         bundle.save(make_model(), path)
@@ -90,8 +91,9 @@ def write_and_hang(path, pipe):
         save(make_model(1))
 
 
-@pytest.mark.parametrize("exists", [True, False])
-@pytest.mark.parametrize("steps", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("exists", "steps"), [(False, 0), (True, 2), *slow((False, 1), (False, 2), (True, 0), (True, 1))]
+)
 def test_what_a_killed_training_left_is_taken_over(path, exists, steps):
     if exists:
         bundle.save(make_model(), path)
@@ -187,6 +189,7 @@ def take_turns(path, marker, turns):
             turns -= 1
 
 
+@pytest.mark.slow  # three processes
 def test_many_trainings_that_fail_at_once_on_a_directory_that_comes_and_goes(path, tmp_path):
     workers = [PROCESSES.Process(target=take_turns, args=(path, tmp_path / "marker", 8)) for _ in range(3)]
     for worker in workers:

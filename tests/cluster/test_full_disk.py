@@ -44,6 +44,7 @@ def in_scores(model, files, out) -> list:
     return ["predict", model, *files, "-o", out, "--format", "scores"]
 
 
+@pytest.mark.slow  # a process of its own
 def test_predictions_on_a_full_disk(model, files, processes, mounted):
     out = mounted / "out"
     out.mkdir()

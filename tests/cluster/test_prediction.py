@@ -18,7 +18,7 @@ from tests.slow import slow
 
 
 def make(_run, folder: Path) -> None:
-    train_here(Sources(Files(write_parts(folder))), folder / "news.mpu", Options())
+    train_here(Sources(Files(write_parts(folder))), folder / "news.mpu", Options(c=0.7, cost=10.0, epochs=2))
 
 
 @pytest.fixture

@@ -43,8 +43,10 @@ def learned(path: Path) -> list[bytes]:
     return [array.tobytes() for level in levels for array in (level.weights, level.bias)]
 
 
-def test_the_model_is_the_same_whatever_workers(sources, on, tmp_path, expected):
-    report = train(sources, tmp_path / "news.mpu", OPTIONS, on=on)
+def test_the_model_is_the_same_whatever_workers(sources, files, on, tmp_path, monkeypatch, expected):
+    monkeypatch.chdir(tmp_path)  # files are those of the present directory, and that of the workers is another
+    here = replace(sources, file=Files([Path(path).name for path in files]))
+    report = train(here, tmp_path / "news.mpu", OPTIONS, on=on)
     assert report["cluster"] == {"parts": 4, "workers": 2}
     assert (report["instances"], report["labels"]) == (400, 5)
     assert learned(tmp_path / "news.mpu") == expected
@@ -92,8 +94,9 @@ def test_a_local_cluster_is_not_reached_from_elsewhere():
 
 
 def test_few_instances_are_learned_by_one_worker_as_by_a_single_machine(sources, on, tmp_path):
-    train(sources, tmp_path / "cluster.mpu", Options(), on=on)
-    train(sources, tmp_path / "here.mpu", Options())
+    options = Options(levels=1, features="linear")
+    train(sources, tmp_path / "cluster.mpu", options, on=on)
+    train(sources, tmp_path / "here.mpu", options)
     assert model_files(tmp_path / "cluster.mpu") == model_files(tmp_path / "here.mpu")
 
 
@@ -156,12 +159,7 @@ def test_a_file_that_is_another_when_it_is_read_again_is_refused(sources, files,
     assert not (tmp_path / "a.mpu").exists()
 
 
-def test_files_are_those_of_the_present_directory(sources, files, on, tmp_path, monkeypatch, expected):
-    monkeypatch.chdir(tmp_path)  # that of the workers is another
-    train(replace(sources, file=Files([Path(path).name for path in files])), Path("a.mpu"), OPTIONS, on=on)
-    assert learned(tmp_path / "a.mpu") == expected
-
-
+@pytest.mark.slow  # a process of its own
 def test_an_interrupted_client_leaves_no_work_behind(tmp_path, processes):
     files = write_parts(tmp_path, 40)
     command = ["train", *files, "-o", str(tmp_path / "a.mpu"), "--cluster", str(processes.file), *LARGE]

@@ -160,7 +160,7 @@ def test_is_finite_where_all_predictions_are_alike(value, c):
 def test_a_trained_model_predicts_probabilities(levels):
     X, Y = linear_problem(2000, 8, 4)
     X, S = as_features(X), hide(Y, 0.5)
-    options = Options(levels=levels, c=0.5, epochs=2, features="linear")
+    options = Options(levels=levels, c=0.5, cost=10.0, epochs=2, features="linear")
     model, report = train(Problem(X, S), options, hold_out_all=True)
     bare, bare_report = train(Problem(X, S), options, hold_out_all=True, calibrated=False)
     held_out, as_predicted = report.held_out.probabilities, bare_report.held_out.probabilities

@@ -27,7 +27,7 @@ from tests.core.verified import (
     verified_of,
 )
 from tests.golden import refused
-from tests.slow import slow_uncompiled
+from tests.slow import slow, slow_uncompiled
 
 # Thresholds
 
@@ -132,7 +132,7 @@ def test_c_from_a_collection_of_which_half_is_complete(method):
 
 
 @slow_uncompiled
-@pytest.mark.parametrize("checked", ["what a model suggests", "cells at random"])
+@pytest.mark.parametrize("checked", ["what a model suggests", *slow("cells at random")])
 def test_findings_change_neither_c_nor_the_number_of_true_labels(checked):
     """Suggestions are never annotated: what is found among them must not be counted beside what stands for it."""
     X, Y = linear_problem(3000, 10, 4, slope=12.0)

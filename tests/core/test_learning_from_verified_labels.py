@@ -123,7 +123,7 @@ def test_with_all_instances_complete_c_is_1(variant):
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("variant", [*VARIANTS.values(), {"c": None}], ids=[*VARIANTS, "c estimated"])
 def test_an_ignored_cell_has_no_influence(variant):
-    X, S, verified, rates, _ = mixed(n=150)
+    X, S, verified, rates, _ = mixed(n=100)
     changed = S.copy()
     ignored = verified.ignored()
     changed[ignored] ^= True

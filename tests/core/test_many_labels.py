@@ -42,11 +42,18 @@ def problem(seed=0, n=N) -> tuple[csr_array, csr_array, csr_array]:
     return matrix, annotated, truth
 
 
-@pytest.fixture(scope="module")
-def trained():
+def of_annotated() -> tuple[csr_array, csr_array, np.ndarray]:
+    """Return features, labels that are annotated at least once, and which these are."""
     matrix, annotated, _ = problem()
     occurring = np.flatnonzero(np.bincount(annotated.indices, minlength=Q))
-    return train(Problem(matrix, annotated[:, occurring]), Options(**QUICK)), occurring
+    return matrix, annotated[:, occurring], occurring
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A model of one level."""
+    matrix, labels, _ = of_annotated()
+    return train(Problem(matrix, labels), Options(**QUICK, levels=1))[0]
 
 
 def micro_f1(predicted: csr_array, truth: csr_array) -> float:
@@ -59,13 +66,13 @@ def learn_densely(monkeypatch) -> None:
 
 
 @pytest.mark.slow
-def test_predictions_and_weights_are_sparse_and_as_good_as_dense_ones(trained, monkeypatch):
-    (model, report), columns = trained
-    matrix, annotated, _ = problem()
+def test_predictions_and_weights_are_sparse_and_as_good_as_dense_ones(monkeypatch):
+    matrix, labels, columns = of_annotated()
+    model, report = train(Problem(matrix, labels), Options(**QUICK))
     test, _, truth = problem(seed=1)
     learn_densely(monkeypatch)
     monkeypatch.setattr(Top, "enough_for", classmethod(lambda *_: None))
-    dense, dense_report = train(Problem(matrix, annotated[:, columns]), Options(**QUICK))
+    dense, dense_report = train(Problem(matrix, labels), Options(**QUICK))
 
     assert all(isinstance(level.weights, csr_array) for level in model.levels)
     assert model.levels[1].weights.shape == (D + len(columns), len(columns))
@@ -81,8 +88,7 @@ def test_predictions_and_weights_are_sparse_and_as_good_as_dense_ones(trained, m
 
 def test_without_pruning_and_thinning_level_0_is_the_dense_one(monkeypatch):
     monkeypatch.setattr(kernel(Run()), "THINNED_TO_ONE_IN", 1)
-    matrix, annotated, _ = problem()
-    annotated = annotated[:, np.flatnonzero(np.bincount(annotated.indices, minlength=Q))]
+    matrix, annotated, _ = of_annotated()
     monkeypatch.setattr(selection, "CUTS", (0.0,))
     options = Options(**QUICK, levels=1)
     sparse, _ = train(Problem(matrix, annotated), options, calibrated=False)
@@ -99,13 +105,12 @@ def test_without_pruning_and_thinning_level_0_is_the_dense_one(monkeypatch):
 
 def test_reviewed_cells_count(trained):
     """What is known to be false is learned as false: its prediction falls."""
-    (model, _), columns = trained
-    matrix, annotated, truth = problem()
-    labels = annotated[:, columns]
+    matrix, labels, columns = of_annotated()
+    _, _, truth = problem()
     verified = VerifiedLabels.of(labels.shape, complete=np.arange(400))
-    again, _ = train(Problem(matrix, labels, verified=verified), Options(**QUICK))
+    again, _ = train(Problem(matrix, labels, verified=verified), Options(**QUICK, levels=1))
     false = csr_array(truth[:400, columns] > labels[:400])  # true, and said to be false
-    before, after = (one.probabilities(matrix[:400])[false.nonzero()].mean() for one in (model, again))
+    before, after = (one.probabilities(matrix[:400])[false.nonzero()].mean() for one in (trained, again))
     assert after < before
 
 
@@ -128,10 +133,9 @@ def test_a_sample_of_labels_has_all_frequencies_and_stands_for_all(monkeypatch):
 
 @pytest.mark.parametrize("least", [0.0, 0.0005, 0.01, 0.3, 0.9])
 def test_all_labels_that_reach_a_threshold_are_found(trained, least):
-    (model, _), _ = trained
     matrix, _, _ = problem(seed=2, n=60)
-    every = model.predictions(matrix, most=len(model.thresholds)).toarray()
-    found = reaching(model, matrix, np.float32([least]), DEFAULT_RUN).toarray()
+    every = trained.predictions(matrix, most=len(trained.thresholds)).toarray()
+    found = reaching(trained, matrix, np.float32([least]), DEFAULT_RUN).toarray()
     np.testing.assert_array_equal(np.where(found >= least, found, 0), np.where(every >= least, every, 0))
 
 

@@ -10,7 +10,7 @@ from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import StackedModel, train
 from tests.core.simulated import as_features, hide
-from tests.slow import slow_uncompiled
+from tests.slow import slow, slow_uncompiled
 
 
 def random_model(D=4, q=3, levels=3) -> StackedModel:
@@ -54,7 +54,7 @@ def quadrants(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @slow_uncompiled
-@pytest.mark.parametrize("missing", [0.0, 0.5])
+@pytest.mark.parametrize("missing", [0.5, *slow(0.0)])
 def test_levels_learn_labels_from_labels(monkeypatch, missing):
     """`Both` is linear in the first two labels, and so takes two levels; `exactly one` needs `both` and takes three."""
     monkeypatch.setattr(stacking, "STACK_SCALE", 1.0)

@@ -62,6 +62,7 @@ def test_with_c_they_are_estimates_on_complete_labels():
     assert "samples_f1" not in found and "precision_at_1" not in found
 
 
+@pytest.mark.slow  # 60 bootstraps
 def test_intervals_cover_the_difference_of_all_instances():
     """Both are right where the truth is, with chances that differ by 0.1; so recall differs by that."""
     rng = np.random.default_rng(3)

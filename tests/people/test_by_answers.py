@@ -9,7 +9,6 @@ from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.people.posteriors import Choice, missing_labels, posterior_at, suggest
 from mpu_cli.people.suggestions import Claims, by_answers
-from tests.slow import slow
 
 N, Q = 4_000, 3
 
@@ -80,11 +79,11 @@ def test_probabilities_add_up_to_what_is_missing_and_are_right(sparse, depth):
             assert right[there].mean() == pytest.approx(listed.probabilities[there].mean(), abs=0.12)
 
 
-@pytest.mark.parametrize("simulations", [6, *slow(30)])
-def test_intervals_of_how_many_are_right_cover(simulations):
+@pytest.mark.slow  # 30 simulations
+def test_intervals_of_how_many_are_right_cover():
     """Where probabilities are off by some line: the 90 % intervals of how many of the first 100 and 1,000 are right."""
     covered, widths = [], []
-    for seed in range(simulations):
+    for seed in range(30):
         of_line = np.random.default_rng([seed, 1])
         z, true, annotated, rng = lost(seed, 0.2, (of_line.normal(0, 0.4), of_line.normal(1, 0.2)))
         p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng, m=100)

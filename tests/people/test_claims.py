@@ -38,7 +38,7 @@ TRUTHS = {
 }
 
 
-@pytest.mark.parametrize("name", [*list(TRUTHS)[1::3], *slow(*list(TRUTHS)[::3], *list(TRUTHS)[2::3])])
+@pytest.mark.parametrize("name", ["half of that", *slow(*(name for name in TRUTHS if name != "half of that"))])
 def test_decisions_on_the_first_tell_how_many_of_the_next_are_right(name):
     """Of 20 lists; before any decision the interval is wide, and not that of all."""
     off, covered = {0: [], 25: []}, {0: [], 25: []}

@@ -113,6 +113,7 @@ def needs_binding_permissions(folder: Path) -> None:
 
 
 @linux
+@pytest.mark.slow  # two processes
 @pytest.mark.usefixtures("read_only")
 def test_it_is_in_the_user_s_cache_directory_where_the_package_is_read_only(folder):
     needs_binding_permissions(folder)

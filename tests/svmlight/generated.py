@@ -12,29 +12,35 @@ numbers = st.one_of(
     st.from_regex(r"[+-]?[0-9]{0,12}\.?[0-9]{0,12}([eE][+-]?[0-9]{1,2})?", fullmatch=True),
     st.from_regex(r"-?[1-9][0-9]{0,21}e-?[0-9]{1,6}", fullmatch=True),
 )
+_values = st.one_of(numbers.map(":{}".format), st.sampled_from(["", ":", ":nan", ":1.2.3", ":--1"]))
 ids = st.one_of(st.integers(0, 9), st.integers(0, 2**31), st.integers(10**18, 10**30))
 separators = st.sampled_from([" "] * 8 + ["  ", "\t", " \t "])
 line_ends = st.sampled_from(["\n"] * 8 + ["\r\n", " \n", "# a,b 1:2\n", "\n\n", "\n# comment line\n"])
 
 
+# Strategies are made once: to make them takes longer than to draw from them.
+_label_lists, _index_lists = st.lists(ids, max_size=3), st.lists(ids, max_size=4)
+_bit, _few_new = st.integers(0, 1), st.integers(0, 2)
+_new_bytes = st.sampled_from([b"", b"0", b"7", b":", b",", b".", b"-", b"e", b" ", b"\n", b"\r", b"#", b"\0"])
+
+
 @st.composite
 def lines(draw) -> str:
-    labels = ",".join(str(label) for label in draw(st.lists(ids, max_size=3)))
-    features = []
-    for index in draw(st.lists(ids, max_size=4)):
-        value = draw(st.one_of(numbers.map(":{}".format), st.sampled_from(["", ":", ":nan", ":1.2.3", ":--1"])))
-        features.append(f"{draw(separators)}{index}{value}")
+    labels = ",".join(str(label) for label in draw(_label_lists))
+    features = [f"{draw(separators)}{index}{draw(_values)}" for index in draw(_index_lists)]
     return labels + "".join(features) + draw(line_ends)
+
+
+_several_lines = st.lists(lines(), max_size=4)
 
 
 @st.composite
 def blocks(draw) -> bytes:
     """Mostly well-formed lines, with a few bytes changed, inserted or removed."""
-    block = bytearray("".join(draw(st.lists(lines(), max_size=4))), "ascii")
-    for _ in range(draw(st.integers(0, 2))):
+    block = bytearray("".join(draw(_several_lines)), "ascii")
+    for _ in range(draw(_few_new)):
         place = draw(st.integers(0, len(block)))
-        new = draw(st.sampled_from([b"", b"0", b"7", b":", b",", b".", b"-", b"e", b" ", b"\n", b"\r", b"#", b"\0"]))
-        block[place : place + draw(st.integers(0, 1))] = new
+        block[place : place + draw(_bit)] = draw(_new_bytes)
     return bytes(block)
 
 
@@ -45,12 +51,15 @@ def _is_float32(text: str) -> bool:
         return False
 
 
+_small = st.one_of(st.integers(0, 9), st.integers(0, MAX_ID - 1))
+_distinct_labels, _distinct_indices = (st.lists(_small, max_size=most, unique=True) for most in (3, 4))
+_float32 = numbers.filter(_is_float32)
+
+
 @st.composite
 def well_formed_lines(draw) -> str:
-    small = st.one_of(st.integers(0, 9), st.integers(0, MAX_ID - 1))
-    labels = ",".join(str(label) for label in draw(st.lists(small, max_size=3, unique=True)))
-    indices = sorted(draw(st.lists(small, max_size=4, unique=True)))
-    features = [f"{draw(separators)}{index}:{draw(numbers.filter(_is_float32))}" for index in indices]
+    labels = ",".join(str(label) for label in draw(_distinct_labels))
+    features = [f"{draw(separators)}{index}:{draw(_float32)}" for index in sorted(draw(_distinct_indices))]
     return labels + "".join(features) + draw(line_ends)
 
 

@@ -35,6 +35,7 @@ def assert_read_as_scikit_learn_does(path) -> None:
     assert [row.indices.tolist() for row in ours.labels] == [sorted(map(int, labels)) for labels in label_sets]
 
 
+@pytest.mark.slow  # files of megabytes
 @pytest.mark.parametrize("part", [0, 1])
 def test_shared_sets_are_read_as_scikit_learn_does(shared_set, part):
     assert_read_as_scikit_learn_does(shared_set[part])

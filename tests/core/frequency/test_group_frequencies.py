@@ -82,7 +82,7 @@ def test_counts_are_those_of_each_group_alone():
 def test_training_takes_c_of_the_groups():
     X, Y, S, groups = grouped()
     problem = Problem(as_features(X), as_labels(S), groups=groups)
-    _, report = train(problem, Options(levels=1, features="linear"))
+    _, report = train(problem, Options(levels=1, cost=10.0, features="linear"))
     assert_allclose(report.chosen.estimates.groups.c, C, atol=0.06)
     assert report.chosen.c[0] == pytest.approx(S.sum() / Y.sum(), abs=0.05)
     rows = rows_of_groups(report.chosen.estimates.groups, groups, as_labels(S))
@@ -94,7 +94,10 @@ def test_training_takes_c_of_the_groups():
 def test_both_kernels_take_them():
     pytest.importorskip("numba")
     X, _, S, groups = grouped(600)
-    problem, options = Problem(as_features(X), as_labels(S), groups=groups), Options(levels=1, cost=10.0, eta0=1.0)
+    problem, options = (
+        Problem(as_features(X), as_labels(S), groups=groups),
+        Options(levels=1, cost=10.0, eta0=1.0, epochs=2),
+    )
     one, other = (train(problem, options, Run(kernel=name))[0].levels[0] for name in ("numpy", "numba"))
     assert_allclose(one.weights, other.weights, atol=1e-4)
 

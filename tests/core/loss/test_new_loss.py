@@ -36,9 +36,6 @@ LOSS = Loss(cost=100.0, gradient=gradient)
 '''
 
 
-NUMPY = ("--kernel", "numpy")  # of a copy, all kernels would have to be compiled
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A copy of the package with the toy, and small data."""
@@ -68,9 +65,13 @@ def test_help(run):
 
 
 def test_a_saved_model_and_its_predictions(run, folder):
-    run("-m", "mpu_cli", "train", "data.svm", "--loss", "toy", "--c", "1", "--levels", "1", "-q", *NUMPY)
+    script = """
+from mpu_cli.cli import mpu
+mpu("train data.svm --loss toy --c 1 --levels 1 -q --kernel numpy".split(), standalone_mode=False)
+mpu("predict data.mpu data.svm --kernel numpy".split())
+"""  # of a copy, all kernels would have to be compiled
+    assert run("-c", script) == "1\n2\n1,2\n\n" * 5
     assert json.loads((folder / "data.mpu" / "manifest.json").read_text())["options"]["loss"] == "toy"
-    assert run("-m", "mpu_cli", "predict", "data.mpu", "data.svm", *NUMPY) == "1\n2\n1,2\n\n" * 5
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ QUICK = {
     "br": "br:cost=10:epochs=3",
     "elkan08": "elkan08:cost=10:epochs=3",
     "m3l-linear": "m3l-linear:cost=0.3",
-    "m3l-rbf": "m3l-rbf:cost=0.3:gamma=0.2",
+    "m3l-rbf": "m3l-rbf:cost=0.05:gamma=0.2",
 }
 VARIANTS = [QUICK.get(name, name) for name in methods.names()]
 VARIANTS.append("elkan08:cost=10:epochs=3:elkan_variant=weighted:c_method=e2")
@@ -45,8 +45,8 @@ FEW = ("--folds", 2, "--run-folds", 1, "--missing-rates", 0.3, "-j", 1)
 @pytest.fixture(scope="module")
 def problem() -> tuple[csr_array, csr_array, csr_array]:
     """Training instances, their labels of which some are missing, and other instances."""
-    X, Y = linear_problem(260, 6, 5)
-    return as_features(X[:200]), hide(Y[:200], 0.3), as_features(X[200:])
+    X, Y = linear_problem(180, 6, 5)
+    return as_features(X[:120]), hide(Y[:120], 0.3), as_features(X[120:])
 
 
 def test_mpu_paper_has_one_c_by_e1_and_decides_at_half(problem):
