@@ -18,7 +18,6 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
-from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.core.options import CRITERIA, FrequencyOptions
 from mpu_cli.core.predictions import Cells
@@ -104,12 +103,11 @@ def estimate_c(
         raise DataError(f"method is {method!r}: give one of {', '.join(METHODS)}")
     declared = {name: parameters.DECLARED[name] for name in ("features", "folds", "sample", "seed", "jobs")}
     given = {name: keywords.pop(option.name, option.written_default) for name, option in declared.items()}
-    annotations = _annotations(y, keywords)
-    problem, P = _problem(X, y, scores, annotations)
+    annotations, P = _with_features(X, y, scores, _annotations(y, keywords))
     chosen = parameters.checked(given)
     run = parameters.run_of(chosen)
     options = FrequencyOptions(features=chosen["features"], folds=chosen["folds"], sample=chosen["sample"])
-    scored = Scored(problem, options, run, P)
+    scored = Scored(annotations, options, run, P)
     estimates = scored.estimates(method)
     estimate = estimates.estimate
     assert estimate is not None  # nothing else tells c here
@@ -122,13 +120,13 @@ def estimate_c(
     return replace(estimate, labels=np.sort(annotations.columns[estimate.labels]), left_out=left_out)
 
 
-def _problem(X: Any, y: Any, scores: Any, annotations: Annotations) -> tuple[Problem, np.ndarray | None]:
-    """Check features, or scores in their place, and return them; the problem has no features then."""
+def _with_features(X: Any, y: Any, scores: Any, annotations: Annotations) -> tuple[Annotations, np.ndarray | None]:
+    """Check features, and add them to the annotations; or check scores in their place, and return these too."""
     if (X is None) == (scores is None):
         raise DataError("give either features (X) or out-of-fold scores (scores=)")
     if scores is None:
-        return annotations.problem(arrays.features(X, annotations.labels)), None
-    return annotations.problem(), annotations.of_scores(scores, y)
+        return replace(annotations, features=arrays.features(X, annotations.labels)), None
+    return annotations, annotations.of_scores(scores, y)
 
 
 def _held_out(y: Any, scores: Any, c: Any, verified: Any, name: str = "scores") -> tuple[Annotations, HeldOut]:
@@ -291,10 +289,9 @@ def questions(
     >>> model.record_["c_by_people"]["answers"], bool(abs(model.c_ - 0.5).max() < 0.1)
     (40, True)
     """
-    annotations = _annotations(y, verified, _DRAWN)
-    problem, P = _problem(X, y, scores, annotations)
+    annotations, P = _with_features(X, y, scores, _annotations(y, verified, _DRAWN))
     chosen = parameters.checked({"folds": "auto", "sample": FrequencyOptions.sample, "seed": random_state})
-    return parameters.questions(chosen, problem, annotations, n, P)
+    return parameters.questions(chosen, annotations, n, P)
 
 
 @dataclass(frozen=True)
@@ -354,11 +351,11 @@ def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verifi
             "calibrate, missing_labels and choose_thresholds"
         )
     annotations = _annotations(y, verified, _DRAWN)
-    matrix = arrays.features(X, annotations.labels)
+    annotations = replace(annotations, features=arrays.features(X, annotations.labels))
     chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
     options, run = parameters.options(chosen, annotations), parameters.run_of(chosen)
     refuse_large_predictions(*annotations.labels.shape)
-    _, result = stacking.train(annotations.problem(matrix), options, run, hold_out_all=True)
+    _, result = stacking.train(annotations, options, run, hold_out_all=True)
     c, estimates = result.chosen.c, result.chosen.estimates
     parameters.warn_of(estimates.warnings(), estimates, annotations)
     frequency = LabelFrequency.of(c, annotations.labels.shape, annotations.verified)

@@ -279,10 +279,9 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         )
         chosen = parameters.of_estimator(as_mpu, named.of_columns)
         (X,), run, options = indexable(X), parameters.run_of(chosen), parameters.options(chosen, annotations)
-        problem = annotations.problem()
-        evidence = self._fit_by_scores(X, problem, options, run, unannotated)
+        evidence = self._fit_by_scores(X, annotations, options, run, unannotated)
         parameters.warn_of(evidence.estimates.warnings(), evidence.estimates, annotations)
-        thresholds, expected = evidence.decision(problem.labels, options.threshold)
+        thresholds, expected = evidence.decision(annotations.labels, options.threshold)
         self._evidence, self._annotations, self._chosen = evidence, annotations, chosen
         self.classes_, self._has_one_dimension = named.classes, named.has_one_dimension
         rates, of_instances = evidence.frequency.rates, evidence.frequency.of_instances
@@ -351,7 +350,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     def questions(self, n: int) -> Questions:
         """Draw cells of the training instances to ask people about, as `mpu_cli.questions` does."""
         check_is_fitted(self)
-        return parameters.questions(self._chosen, self._annotations.problem(), self._annotations, n, self._scores)
+        return parameters.questions(self._chosen, self._annotations, n, self._scores)
 
     def _probabilities(self, X: Any) -> np.ndarray:
         """Return Pr(y=1 | x) of each column that is learned from: float32, shape (n, q)."""

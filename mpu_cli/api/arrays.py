@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from mpu_cli.core.features import only_entries
-from mpu_cli.core.labels.problem import Answers, InstanceGroups, LabelInformation, Problem
+from mpu_cli.core.labels.problem import Answers, InstanceGroups, Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.core.predictions import values_at
@@ -24,11 +24,10 @@ from mpu_cli.names.label_names import LabelNames
 from mpu_cli.svmlight.grammar import MAX_ID
 
 
-@dataclass(frozen=True)
-class Annotations(LabelInformation):
-    """The annotations of the labels that can be learned, and other information on these labels."""
+@dataclass(frozen=True, kw_only=True)
+class Annotations(Problem):
+    """The annotations of the labels that can be learned, without features unless `replace` has added them."""
 
-    labels: csr_array  # bool, shape (n, q): annotated labels
     columns: np.ndarray  # int, shape (q,): the columns of these labels in the matrix of the caller
     width: int  # the number of columns of that matrix
 
@@ -57,12 +56,6 @@ class Annotations(LabelInformation):
     def widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
         """Return columns for all labels of the caller, of those that can be learned, and a number for the others."""
         return widened(values, self.columns, self.width, absent)
-
-    def problem(self, matrix: csr_array | None = None) -> Problem:
-        """Return what methods learn from, with the features of the instances; None where scores take their place."""
-        if matrix is None:
-            matrix = csr_array((self.labels.shape[0], 1), dtype=np.float32)
-        return Problem(matrix, self.labels, **vars(self.label_information))
 
     @classmethod
     def of(  # noqa: PLR0913 - the arguments of `fit`
@@ -115,9 +108,10 @@ class Annotations(LabelInformation):
             decided = verdict != 0
             answers = Answers(rows, of_label, verdict > 0)[decided] if decided.any() else None
         return cls(
+            csr_array((n, 1), dtype=np.float32),
             labels,
-            columns,
-            width,
+            columns=columns,
+            width=width,
             verified=verified,
             sampled=np.flatnonzero(drawn) if drawn.any() else None,
             answers=answers,

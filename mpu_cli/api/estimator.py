@@ -306,8 +306,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         if named.one_each:
             chosen["c"] = 1.0
         options, run = parameters.options(chosen, annotations), parameters.run_of(chosen)
-        known = vars(annotations.label_information) | {"feature_names": getattr(self, "feature_names_in_", None)}
-        data = TrainingData(features=arrays.as_csr(X), labels=annotations.labels, ids=ids, **known)
+        names = getattr(self, "feature_names_in_", None)
+        data = TrainingData.extended(annotations, features=arrays.as_csr(X), ids=ids, feature_names=names)
         predictor, result = stacking.train(data, options, run)
         for warning in data.warnings(result.chosen.estimates):
             warnings.warn(warning, MpuWarning, stacklevel=2)

@@ -20,7 +20,6 @@ from mpu_cli.api.arrays import Annotations
 from mpu_cli.core.evidence import Evidence, Scored
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, refuse_refuted
 from mpu_cli.core.frequency.questions import Questions
-from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
 from mpu_cli.core.predictions import Cells, Predictions
 from mpu_cli.core.selection import Estimates
@@ -105,13 +104,11 @@ def dense(predictions: Predictions) -> np.ndarray:
     return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
 
 
-def questions(
-    chosen: Mapping[str, Any], problem: Problem, annotations: Annotations, n: int, scores: np.ndarray | None
-) -> Questions:
+def questions(chosen: Mapping[str, Any], annotations: Annotations, n: int, scores: np.ndarray | None) -> Questions:
     """Draw questions as `mpu suggest --questions` does, by the caller's columns; by scores, where there are some."""
     n = checked_as(Integer(1), "n", n)
     options = FrequencyOptions(features=LINEAR, folds=chosen["folds"], sample=chosen["sample"])
-    drawn = Scored(problem, options, run_of(chosen), scores).questions(n)
+    drawn = Scored(annotations, options, run_of(chosen), scores).questions(n)
     return replace(drawn, columns=annotations.columns[drawn.columns])
 
 
@@ -136,7 +133,7 @@ def _of_labels(c: Any, annotations: Annotations) -> np.ndarray:
 def missing_labels(evidence: Evidence, annotations: Annotations, top: int | None) -> Cells:
     """List what is probably missing as `mpu suggest` does, by the caller's columns."""
     top = top if top is None else checked_as(Integer(1), "top", top)
-    listed = suggestions.find(evidence, annotations.problem(), annotations.columns, Choice(top, least=0.0)).listed
+    listed = suggestions.find(evidence, annotations, annotations.columns, Choice(top, least=0.0)).listed
     return replace(listed, columns=annotations.columns[listed.columns])
 
 

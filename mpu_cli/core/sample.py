@@ -1,7 +1,7 @@
 """The instances of a training as levels learn from them, and the sample that c, C, eta0 and questions are chosen on."""
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +14,7 @@ from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstim
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Answered, ScoredCells, chances
 from mpu_cli.core.frequency.review_frequency import counts_of, of_review
-from mpu_cli.core.labels.problem import Answers, LabelInformation, Problem, joined, kin_of, share_repeated
+from mpu_cli.core.labels.problem import Answers, Problem, joined, kin_of, share_repeated
 from mpu_cli.core.labels.side_information import Prior
 from mpu_cli.core.limits import refuse_large_sample
 from mpu_cli.core.options import FrequencyOptions
@@ -25,13 +25,10 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 
 @dataclass(frozen=True)
-class Instances(LabelInformation):
-    """Instances in memory, with features in the form that models learn from."""
+class Instances(Problem):
+    """Instances in memory, with features in the form that models learn from; without `kin`, all instances differ."""
 
     features: Features
-    labels: csr_array  # bool, shape (n, q): annotated labels
-    _: KW_ONLY
-    kin: np.ndarray | None = None  # as in `Problem`; None: all instances differ
     columns: Columns | None = None  # the features that have columns; None: all
     # `uneven`, `dominating`: of the features as they are in the data: whether columns are so unevenly large that a
     # scaling may help, and the feature that has nearly all of the squared length of the instances, by its number
@@ -62,15 +59,15 @@ class Instances(LabelInformation):
             dominating = dominating._replace(column=int(occurring.indices[dominating.column]))
         equal = kin_of(problem.features) if problem.kin is None else problem.kin
         kin = joined(equal, problem.same_fold)
-        return cls(
-            features,
-            problem.labels,
+        return cls.extended(
+            problem,
+            features=features,
+            label_features=of_labels,
             kin=kin,
             columns=occurring if occurring.are_few else None,
             uneven=uneven,
             dominating=dominating,
             share_repeated=0.0 if kin is problem.same_fold else share_repeated(equal),
-            **vars(replace(problem.label_information, label_features=of_labels)),
         )
 
     def scaled(self, name: str) -> "Instances":

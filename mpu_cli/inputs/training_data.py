@@ -268,8 +268,15 @@ class TrainingData(Problem):
 
     def widened(self, every: np.ndarray) -> Self:
         """Return the same data with more labels, which are never annotated: these are all, ascending."""
-        labels = widened(self.labels, self.ids, every)
-        return replace(self.placed(self.ids, every), labels=labels, ids=every)
+        return replace(
+            self,
+            ids=every,
+            labels=widened(self.labels, self.ids, every),
+            verified=self.verified and self.verified.widened(self.ids, every),
+            answers=self.answers
+            and replace(self.answers, columns=np.searchsorted(every, self.ids)[self.answers.columns]),
+            origins=None if self.origins is None else widened(self.origins, self.ids, every),
+        )
 
 
 def frequency_file(options: Options) -> Path | None:
@@ -349,9 +356,16 @@ def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> Traini
             f"{', '.join(decided.files)}: no to {counted(refuted, 'label')} that {shown(sources.file)} has, "
             "and the answer counts; is this a review of another file?"
         )
-    every = np.union1d(data.ids, reviewed.ids)
-    known = reviewed.label_information.placed(reviewed.ids, every)
-    return replace(data.widened(every), review=reviewed.counts, **vars(known))
+    return replace(
+        data,
+        labels=reviewed.labels,
+        ids=reviewed.ids,
+        review=reviewed.counts,
+        verified=reviewed.verified,
+        sampled=reviewed.sampled,
+        answers=reviewed.answers,
+        origins=reviewed.origins,
+    )
 
 
 def refuse_filled(source: Source, reason: str) -> None:
@@ -424,13 +438,23 @@ def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:
     """Append instances whose label sets are complete."""
     features, (labels, ids) = more.features, more.occurring_labels()
     width = max(data.features.shape[1], features.shape[1])
-    every = np.union1d(data.ids, ids)
-    data = data.widened(every).with_second(len(data), len(more), len(every))
     both = [with_width(part, width) for part in (data.features, features)]
+    every = np.union1d(data.ids, ids)
+    data = data.widened(every)
+    (n, q), m = data.labels.shape, len(more)
+    known = data.verified or VerifiedLabels.of((n, q))
+    cells = csr_array(vstack([known.cells, csr_array((m, q), dtype=np.int8)], format="csr"))
+    verified = VerifiedLabels(cells, np.append(known.instances, np.full(m, Verdict.FALSE, np.int8)))
+    same_fold = data.same_fold
+    if same_fold is not None:
+        same_fold = np.concatenate([same_fold, same_fold.max(initial=0) + 1 + np.arange(m)])
     return replace(
         data,
         features=csr_array(vstack(both, format="csr")),
         labels=csr_array(vstack([data.labels, widened(labels, ids, every)], format="csr")),
+        verified=verified,
+        second=np.arange(n, n + m),
+        same_fold=same_fold,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.labels.problem import Answers, LabelInformation
+from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.labels.verified import HowDecided, VerifiedLabels, widened
 from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import counted
@@ -46,12 +46,16 @@ class ReviewCounts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reviewed(LabelInformation):
-    """The labels of data, with the decisions about them."""
+class Reviewed:
+    """The labels of data, with the decisions about them: `verified` and what follows are as in `Problem`."""
 
     labels: csr_array  # bool, shape (n, q): annotated labels; column k is label ``ids[k]``
     ids: np.ndarray  # int, shape (q,): labels that are annotated, or decided to be true, at least once, ascending
     counts: ReviewCounts
+    verified: VerifiedLabels
+    sampled: np.ndarray | None
+    answers: Answers | None
+    origins: csr_array
 
 
 def match(

@@ -318,7 +318,7 @@ def _reviewed_pair(
     names = truth.sidecars.names_of(metrics.naming, data.occurring_labels()[1])
     decided = decisions.read(metrics.reviewed, names, truth.sidecars.ids(len(data)))
     matched = match(decided, data, truth.file)
-    if matched.sampled is None or matched.verified is None:
+    if matched.sampled is None:
         raise MpuError(
             f"{', '.join(metrics.reviewed)}: no instance was drawn at random and completely reviewed, and others would "
             "give a biased result; `mpu review --sample N` draws some"

@@ -4,13 +4,13 @@ Repeated texts, and lines that stand in a file twice, often have the same annota
 prediction of the other out of fold. Where folds are dealt, they belong together (`core.validation.deal`).
 """
 
-from dataclasses import dataclass, fields, replace
-from typing import Self
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
-from mpu_cli.core.labels.verified import Verdict, VerifiedLabels, widened
+from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.errors import DataError
 
 # Where features have few values, most instances repeat others by chance: fewer different ones are not kept together.
@@ -122,10 +122,15 @@ class InstanceGroups:
         return replace(self, of_instances=self.of_instances[index])
 
 
-@dataclass(frozen=True, kw_only=True)
-class LabelInformation:
-    """What a training learns from beside features and annotations, of n instances and q labels."""
+@dataclass(frozen=True)
+class Problem:
+    """The data of a training. What a user chooses is in `core.options.Options`."""
 
+    features: csr_array  # float32, shape (n, D)
+    labels: csr_array  # bool, shape (n, q): annotated labels
+    _: KW_ONLY
+    # int, shape (n,): Instances with equal numbers stay in one fold; None: by their features
+    kin: np.ndarray | None = None
     verified: VerifiedLabels | None = None  # what people have decided, beyond the annotations
     # The instances that were drawn at random and completely reviewed. The label frequency c comes from these, one for
     # each label, unless it is given.
@@ -148,37 +153,11 @@ class LabelInformation:
         """Whether there are complete label sets to estimate c from."""
         return any(rows is not None and len(rows) for rows in (self.sampled, self.second))
 
-    @property
-    def label_information(self) -> "LabelInformation":
-        """Return this alone, of a subclass."""
-        return LabelInformation(**{field.name: getattr(self, field.name) for field in fields(LabelInformation)})
-
-    def placed(self, ids: np.ndarray, every: np.ndarray) -> Self:
-        """Return the same where the columns of a subset of the labels have their places among all, as of `widened`."""
-        answers = self.answers and replace(self.answers, columns=np.searchsorted(every, ids)[self.answers.columns])
-        origins = None if self.origins is None else widened(self.origins, ids, every)
-        verified = self.verified and self.verified.widened(ids, every)
-        return replace(self, verified=verified, answers=answers, origins=origins)
-
-    def with_second(self, n: int, m: int, q: int) -> Self:
-        """Return the same with m more instances, after n, whose label sets are complete."""
-        same_fold = self.same_fold
-        if same_fold is not None:
-            same_fold = np.concatenate([same_fold, same_fold.max(initial=0) + 1 + np.arange(m)])
-        known, second = self.verified or VerifiedLabels.of((n, q)), np.arange(n, n + m)
-        cells = csr_array(vstack([known.cells, csr_array((m, q), dtype=np.int8)], format="csr"))
-        verified = VerifiedLabels(cells, np.append(known.instances, np.full(m, Verdict.FALSE, np.int8)))
-        return replace(self, verified=verified, second=second, same_fold=same_fold)
-
-
-@dataclass(frozen=True)
-class Problem(LabelInformation):
-    """The data of a training. What a user chooses is in `core.options.Options`."""
-
-    features: csr_array  # float32, shape (n, D)
-    labels: csr_array  # bool, shape (n, q): annotated labels
-    # int, shape (n,): Instances with equal numbers stay in one fold; None: by their features
-    kin: np.ndarray | None = None
+    @classmethod
+    def extended(cls, problem: "Problem", **more: Any) -> Self:
+        """Return a problem as one of this class, with these values of the fields that it adds or changes."""
+        shared = {field.name: getattr(problem, field.name) for field in fields(Problem)}
+        return cls(**(shared | more))
 
     def __len__(self) -> int:
         return self.features.shape[0]
