@@ -225,10 +225,8 @@ class Sample:
 
     def answered(self, probabilities: np.ndarray, answers: Answers) -> Answered:
         """Return the answers on its cells that are not annotated, with scores: naive probabilities, calibrated."""
-        by_chance = self.verified and self.verified.left_to_chance()
-        calibration = calibrate(
-            HeldOut(probabilities, self.labels, LabelFrequency.of(1.0, self.labels.shape, by_chance))
-        )
+        frequency = LabelFrequency.naive(self.labels.shape, self.verified)
+        calibration = calibrate(HeldOut(probabilities, self.labels, frequency))
         calibrated = probabilities if calibration is None else calibration(probabilities)
         inside = answers[np.isin(answers.rows, self.rows) & np.isin(answers.columns, self.columns)]
         rows, columns = np.searchsorted(self.rows, inside.rows), np.searchsorted(self.columns, inside.columns)
@@ -242,7 +240,7 @@ class Sample:
 
         Learned from the cells whose annotation was left to chance (`VerifiedLabels.left_to_chance`).
         """
-        frequency = LabelFrequency.of(1.0, self.labels.shape, self.verified and self.verified.left_to_chance())
+        frequency = LabelFrequency.naive(self.labels.shape, self.verified)
         coherence = self.features.coherence
         epochs = sgd.default_epochs(len(self.features), coherence)
         settings = Settings(_NAIVE_COST, sgd.default_step(epochs, coherence), epochs)

@@ -72,8 +72,7 @@ def by_answers(
     Returns: None if no label is annotated by chance.
     """
     scores = _scores(probabilities, frequency)
-    annotated = LabelFrequency.of(1.0, labels.shape, frequency.verified and frequency.verified.left_to_chance())
-    cells = HeldOut(scores, labels, annotated)
+    cells = HeldOut(scores, labels, LabelFrequency.naive(labels.shape, frequency.verified))
     calibration = calibrate(cells)
     if calibration is None:
         return None

@@ -61,6 +61,11 @@ class LabelFrequency:
             raise DataError("c, the share of the true labels that is annotated, must be above 0 and at most 1")
         return cls(rates, verified, of_instances)
 
+    @classmethod
+    def naive(cls, shape: tuple[int, int], verified: VerifiedLabels | None) -> "LabelFrequency":
+        """Make the one by which Pr(s=1 | x) is learned: c is 1; cells not left to chance are ignored."""
+        return cls.of(1.0, shape, verified and verified.left_to_chance())
+
     def rows(self, index: np.ndarray | slice) -> "LabelFrequency":
         """Return the frequencies of these instances, in the order of the index."""
         if self.verified is None and self.of_instances is None:
@@ -209,7 +214,7 @@ def refuse_refuted(
     `labels`, `verified`: of n instances and q labels.
     `shown`: gives the name of a label by its column.
     """
-    counts = LabelFrequency.of(1.0, labels.shape, verified and verified.left_to_chance()).count(labels)
+    counts = LabelFrequency.naive(labels.shape, verified).count(labels)
     annotated, counted = counts.by_chance.astype(int), counts.cells
     rates = np.broadcast_to(np.asarray(c, float), annotated.shape)
     least = np.zeros(len(annotated))
