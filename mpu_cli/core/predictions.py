@@ -11,7 +11,7 @@ is estimated in each stratum (docs/method.md, "Strata of labels").
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -130,28 +130,34 @@ class Top:
 
 
 @dataclass(frozen=True)
-class Cells:
-    """Cells with the probability that their label is true, in any order."""
+class CellList:
+    """Cells, in any order. A subclass has an array more, with something of each of them."""
 
     # `rows`, `columns`: int64, shape (m,): instances and labels
     rows: np.ndarray
     columns: np.ndarray
-    probabilities: np.ndarray  # float32, shape (m,)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, index: np.ndarray | slice) -> "Cells":
-        return Cells(self.rows[index], self.columns[index], self.probabilities[index])
+    def __getitem__(self, index: np.ndarray | slice) -> Self:
+        return type(self)(*(of_cells[index] for of_cells in vars(self).values()))
+
+    def joined(self, others: Self) -> Self:
+        """Return these, then others."""
+        return type(self)(*map(np.concatenate, zip(vars(self).values(), vars(others).values(), strict=True)))
+
+
+@dataclass(frozen=True)
+class Cells(CellList):
+    """Cells with the probability that their label is true."""
+
+    probabilities: np.ndarray  # float32, shape (m,)
 
     @classmethod
     def none(cls) -> "Cells":
         """Return no cells."""
         return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
-
-    def joined(self, others: "Cells") -> "Cells":
-        """Return these, then others."""
-        return Cells(*map(np.concatenate, zip(vars(self).values(), vars(others).values(), strict=True)))
 
     def best(self, most: int | None = None) -> "Cells":
         """Return the most probable cells, at most `most`, in descending order; equal ones in their order."""

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.labels.verified import VerifiedLabels
+from mpu_cli.core.predictions import CellList
 from mpu_cli.errors import DataError
 
 # Where features have few values, most instances repeat others by chance: fewer different ones are not kept together.
@@ -81,24 +82,10 @@ def share_repeated(kin: np.ndarray | None) -> float:
 
 
 @dataclass(frozen=True)
-class Answers:
+class Answers(CellList):
     """Whether labels are true in some cells that are not annotated."""
 
-    # `rows`, `columns`: int, shape (m,): the instance and the label of each cell
-    rows: np.ndarray
-    columns: np.ndarray
     true: np.ndarray  # bool, shape (m,)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: np.ndarray | slice) -> "Answers":
-        return Answers(self.rows[index], self.columns[index], self.true[index])
-
-    def joined(self, others: "Answers") -> "Answers":
-        """Return these, then others."""
-        pairs = zip(vars(self).values(), vars(others).values(), strict=True)
-        return Answers(*map(np.concatenate, pairs))
 
     @classmethod
     def none(cls) -> "Answers":
