@@ -219,8 +219,7 @@ class TrainingData(Problem):
     def assembled(
         self,
         model: StackedModel,
-        chosen: HyperParameters,
-        findings: dict[str, Any],
+        result: TrainingResult,
         options: Options,
         run: Run,
         files: dict[str, Any] | None = None,
@@ -229,6 +228,7 @@ class TrainingData(Problem):
 
         `files` are as `described`; None for arrays.
         """
+        findings, chosen = self.findings(options, model, result), result.chosen
         occurring = model.columns  # it has weights of no other features, and of all of these
         if occurring is None:
             used = self.label_features if findings.get("prior") else None
