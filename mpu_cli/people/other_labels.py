@@ -111,7 +111,7 @@ def _fit(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequen
         slopes, biases = values[m:].astype(np.float32).reshape(2, q)  # a and b
 
         def given(predicted: np.ndarray, evidence: csr_array) -> np.ndarray:
-            z: np.ndarray = evidence @ weights
+            z = evidence @ weights
             z += predicted * slopes
             z += biases
             return z

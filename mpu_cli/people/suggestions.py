@@ -102,10 +102,7 @@ def by_answers(
 
 def scores_of(posterior: np.ndarray) -> np.ndarray:
     """Return float32 scores in the same order, sigmoids of a third of the log odds, which stay distinct near 1."""
-    scores: np.ndarray = expit(
-        log_odds(posterior.astype(np.float32), _LARGEST_OF_ANSWERS, -4 * _LARGEST_OF_ANSWERS) / 3
-    )
-    return scores
+    return expit(log_odds(posterior.astype(np.float32), _LARGEST_OF_ANSWERS, -4 * _LARGEST_OF_ANSWERS) / 3)
 
 
 def _scores(probabilities: Predictions, frequency: LabelFrequency) -> Predictions:
@@ -257,7 +254,7 @@ class Claims:
         with np.errstate(divide="ignore"):
             z = logit(posterior.astype(float))
         below = np.minimum(z + _LARGEST, 0)  # the grid
-        corrected: np.ndarray = expit(np.interp(z, _TABULATED, logit(self.weights @ self.right)) + below)
+        corrected = expit(np.interp(z, _TABULATED, logit(self.weights @ self.right)) + below)
         if self.log_kappa is not None:
             corrected = np.where(posterior > 0, below_ceiling(self.log_kappa + _wide_log_odds(corrected)), 0)
         return corrected.astype(posterior.dtype)
@@ -319,8 +316,7 @@ def _decided(problem: Problem, learned: Answers | None) -> tuple[np.ndarray, np.
 def _compressed_log_odds(claimed: np.ndarray) -> np.ndarray:
     """Return log odds, compressed where claims are sure: any shape."""
     z = log_odds(claimed, _LARGEST)
-    bent: np.ndarray = np.minimum(z, _SURE_LOG_ODDS) + _RISE_OF_SURE * np.maximum(z - _SURE_LOG_ODDS, 0)
-    return bent
+    return np.minimum(z, _SURE_LOG_ODDS) + _RISE_OF_SURE * np.maximum(z - _SURE_LOG_ODDS, 0)
 
 
 def _place(posterior: np.ndarray) -> np.ndarray:

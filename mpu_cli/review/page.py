@@ -78,8 +78,7 @@ class Review:
         named = [] if self.label_names is None else list(self.label_names.by_number)
         decided = [] if self.decided is None else self.decided.label[self.decided.label != NOTHING_ELSE]
         others = (np.asarray(those, np.int64) for those in (suggested, named, decided))
-        numbers: list[int] = np.unique(np.concatenate([np.flatnonzero(self.counts), *others])).tolist()
-        return numbers
+        return np.unique(np.concatenate([np.flatnonzero(self.counts), *others])).tolist()
 
 
 def draw(n: int, size: int, seed: int) -> list[int]:

@@ -75,7 +75,7 @@ def missing(annotations: np.ndarray, c: np.ndarray, of_all: float) -> np.ndarray
 
     All arrays are float64, shape (q,).
     """
-    each: np.ndarray = annotations * (1 / c - 1)
+    each = annotations * (1 / c - 1)
     total = annotations.sum() * (1 / of_all - 1)
     return each * (total / each.sum()) if each.sum() else np.full(len(c), total / len(c))
 

@@ -76,8 +76,7 @@ def kernel(run: Run) -> ModuleType:
 def descent(run: Run, gradient: Gradient) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
     """Return PU-SGD of a run on the gradient of a loss: NumPy's, unless that is the PU loss, whose is compiled."""
     if gradient is pu_gradient:
-        descend: Callable[..., tuple[np.ndarray, np.ndarray]] = kernel(run).descend
-        return descend
+        return kernel(run).descend
     return partial(import_module("mpu_cli.core.kernels.numpy_kernel").descend, gradient=gradient)
 
 

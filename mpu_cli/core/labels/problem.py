@@ -72,7 +72,7 @@ def joined(kin: np.ndarray | None, same_fold: np.ndarray | None) -> np.ndarray |
     n, m = len(kin), int(same_fold.max()) + 1
     links = csr_array((np.ones(n, bool), (same_fold, m + kin)), shape=(m + n, m + n))
     _, numbers = connected_components(links, directed=False)
-    together: np.ndarray = numbers[same_fold]
+    together = numbers[same_fold]
     return together if len(np.unique(together)) >= _FEWEST else same_fold
 
 

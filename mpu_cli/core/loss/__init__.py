@@ -41,5 +41,4 @@ class Loss:
 
 def loss_named(name: str) -> Loss:
     """Return the loss of a name, one of `LOSSES`."""
-    loss: Loss = import_module(f"{__name__}.{name.replace('-', '_')}").LOSS
-    return loss
+    return import_module(f"{__name__}.{name.replace('-', '_')}").LOSS

@@ -86,8 +86,7 @@ class LinearSpace:
 
     def scores(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """<z_l, phi(x_i)> for the instances `rows`: float32, len(rows) x q."""
-        scores: np.ndarray = self._matrix[rows] @ weights
-        return scores
+        return self._matrix[rows] @ weights
 
     def ascend(self, dual: Dual, order: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Visit instances in an order, and move alpha and the weights; the prior and the cost are in 32 bits here.
@@ -151,7 +150,7 @@ def correlation_prior(labels: csr_array, rho: float) -> np.ndarray:
     0 <= rho < 1; at 0 labels are independent of each other. R is positive definite: no eigenvalue is less than 1 - rho.
     Its diagonal is one.
     """
-    prior: np.ndarray = rho * cosine_similarity(labels.T.astype(np.float64))
+    prior = rho * cosine_similarity(labels.T.astype(np.float64))
     np.fill_diagonal(prior, 1)
     return prior
 

@@ -39,8 +39,7 @@ class KernelSpace:
         self._gram, self.width = gram, len(gram)
 
     def scores(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:  # noqa: D102
-        scores: np.ndarray = self._gram[rows] @ weights
-        return scores
+        return self._gram[rows] @ weights
 
     def ascend(self, dual: Dual, order: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Visit instances in an order.
