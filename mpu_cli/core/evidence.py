@@ -63,7 +63,7 @@ class Scored:
     def probabilities(self) -> np.ndarray | None:
         """Pr(s=1 | x) of its cells, float32; None where only complete label sets, from which c comes, are annotated."""
         if self._scores is not None:
-            return self.sample.part_of(self._scores)
+            return self._scores[np.ix_(self.sample.rows, self.sample.columns)]
         if self.population.is_reviewed and not self._has_evidence:
             return None
         with self._run.step("predicting out of fold", len(self.sample.fold_rows)) as tick:

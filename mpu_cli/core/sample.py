@@ -246,10 +246,6 @@ class Sample:
         settings = Settings(_NAIVE_COST, sgd.default_step(epochs, coherence), epochs)
         return dense_out_of_fold(self.task(frequency, settings), self.fold_rows, tick)
 
-    def part_of(self, cells: np.ndarray) -> np.ndarray:
-        """Select the values of its cells from those of all cells (n x q)."""
-        return cells[np.ix_(self.rows, self.columns)]
-
 
 def draw_sample(population: Instances, options: FrequencyOptions, run: Run, per_label: bool = False) -> Sample:
     """Draw instances and, if labels are many, labels; TooLargeError where predictions for them would not fit in memory.
