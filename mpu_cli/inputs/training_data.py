@@ -16,7 +16,6 @@ from mpu_cli.cluster import Address, connected
 from mpu_cli.cluster.reading import absolute
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import refuse_refuted
-from mpu_cli.core.frequency.single_frequencies import rows_of_groups
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels, widened
@@ -192,9 +191,29 @@ class TrainingData(Problem):
             }
             if reviewed.answers:
                 found["c_by_people"] |= {"answers": reviewed.answers, "yes": reviewed.yes}
-        if estimates.groups is not None and self.groups is not None:
-            found["c_by_group"] = rows_of_groups(estimates.groups, self.groups, self.labels, self.verified)
+        if rows := self.groups_by(estimates):
+            found["c_by_group"] = rows
         return found
+
+    def groups_by(self, estimates: Estimates) -> list[dict[str, Any]]:
+        """Report each group of instances, by its c; nothing where they are in no groups."""
+        found, groups = estimates.groups, self.groups
+        if found is None or groups is None:
+            return []
+        by_chance = self.labels if self.verified is None else self.verified.without_implied(self.labels)
+        instances, annotations = groups.sums(np.ones(len(self))), groups.sums(np.diff(by_chance.indptr))
+        return [
+            {
+                "group": name,
+                "instances": int(instances[g]),
+                "annotations": int(annotations[g]),
+                "c": float(found.c[g]),
+                "interval": found.intervals[g].tolist(),
+                "missing": float(annotations[g] * (1 / found.c[g] - 1)),
+                "pooled": bool(found.pooled[g]),
+            }
+            for g, name in enumerate(groups.names)
+        ]
 
     def warnings(self, estimates: Estimates) -> list[str]:
         """Return warnings about the review and c, with the names of labels, and of the feature that dominates."""

@@ -17,7 +17,7 @@ from mpu_cli.cli.printing import (
 )
 from mpu_cli.core.evidence import Scored
 from mpu_cli.core.frequency.review_frequency import instances_to_review
-from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, missing, rows_of_groups
+from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, missing
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import InputError, MpuError, counted
@@ -110,8 +110,7 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
         counts[list(() if reviewed is not None or pooled is None else pooled.left_out)] = 0
         missing = int(counts.sum()) * (1 / basis.c - 1)
         found |= {"c": basis.c, "missing_rate": 1 - basis.c, "missing": missing, "interval": basis.interval}
-        if estimates.groups is not None and data.groups is not None:
-            found["per_group"] = rows_of_groups(estimates.groups, data.groups, data.labels, data.verified)
+        found |= present(per_group=data.groups_by(estimates) or None)
     else:
         found["c_if_one_label_each"] = basis.c
     found |= {"labels": len(data.ids), "instances": data.instances_of_file}

@@ -8,7 +8,6 @@ docs/choices/label-frequency.md, "One frequency for each label", their coverage.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -250,23 +249,3 @@ def of_all_groups(groups: SingleFrequencies, of_all: FrequencyEstimate, annotati
     """
     c, low, high = (float(annotations.sum() / (annotations / c).sum()) for c in (groups.c, *groups.intervals.T))
     return replace(of_all, c=c, interval=(low, high))
-
-
-def rows_of_groups(
-    found: SingleFrequencies, groups: InstanceGroups, labels: csr_array, verified: VerifiedLabels | None = None
-) -> list[dict[str, Any]]:
-    """Return a report of each group, with the number of labels missing at its c."""
-    by_chance = labels if verified is None else verified.without_implied(labels)
-    instances, annotations = groups.sums(np.ones(len(groups.of_instances))), groups.sums(np.diff(by_chance.indptr))
-    return [
-        {
-            "group": name,
-            "instances": int(instances[g]),
-            "annotations": int(annotations[g]),
-            "c": float(found.c[g]),
-            "interval": found.intervals[g].tolist(),
-            "missing": float(annotations[g] * (1 / found.c[g] - 1)),
-            "pooled": bool(found.pooled[g]),
-        }
-        for g, name in enumerate(groups.names)
-    ]

@@ -7,12 +7,13 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.frequency.single_frequencies import FEWEST_OF_GROUP, estimate_groups, of_all_groups, rows_of_groups
+from mpu_cli.core.frequency.single_frequencies import FEWEST_OF_GROUP, estimate_groups, of_all_groups
 from mpu_cli.core.labels.problem import InstanceGroups, Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import DataError
+from mpu_cli.inputs.training_data import TrainingData
 from mpu_cli.people.posteriors import missing_labels
 from mpu_cli.runtime.run import Run
 from tests.core.frequency.test_estimators import beside, separable
@@ -85,7 +86,7 @@ def test_training_takes_c_of_the_groups():
     _, report = train(problem, Options(levels=1, cost=10.0, features="linear"))
     assert_allclose(report.chosen.estimates.groups.c, C, atol=0.06)
     assert report.chosen.c[0] == pytest.approx(S.sum() / Y.sum(), abs=0.05)
-    rows = rows_of_groups(report.chosen.estimates.groups, groups, as_labels(S))
+    rows = TrainingData.extended(problem, ids=np.arange(S.shape[1])).groups_by(report.chosen.estimates)
     truth = [Y[groups.of_instances == g].sum() - S[groups.of_instances == g].sum() for g in range(2)]
     assert [row["missing"] for row in rows] == pytest.approx(truth, rel=0.35)
     assert [row["group"] for row in rows] == ["well", "badly"]
