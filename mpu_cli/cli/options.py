@@ -217,7 +217,7 @@ def _sources(
 ) -> Any:
     from mpu_cli.inputs.training_data import Sources  # NumPy and SciPy, which other commands need not wait for
 
-    refuse_repeated("FILE", file)
+    refuse_repeated(file)
     if len(fully_labelled) > 1:
         raise click.UsageError("--fully-labelled takes one file: join them.")
     return Sources(

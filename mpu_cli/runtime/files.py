@@ -89,17 +89,14 @@ def _given(files: Named) -> dict[str, str]:
     return {name: str(path) for name, path in files.items() if path not in (None, os.devnull)}
 
 
-def refuse_repeated(name: str, paths: Sequence[str]) -> None:
-    """Raise FilesError where two of the files that are read as one are the same, by whatever names.
-
-    `name` is what each of them is called in messages.
-    """
+def refuse_repeated(paths: Sequence[str]) -> None:
+    """Raise FilesError where two FILEs, which are read as one or one after the other, are the same, by any name."""
     seen: dict[tuple[Any, ...] | str, str] = {}
     for path in paths:
         identity = _identity(path, _STDIN) or path
         if (other := seen.get(identity)) is not None:
             same = shown(path) if other == path else f"{shown(other)} and {shown(path)}, the same file,"
-            raise FilesError(f"{name}: {same} may be named once only")
+            raise FilesError(f"FILE: {same} may be named once only")
         seen[identity] = path
 
 

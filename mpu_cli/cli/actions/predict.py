@@ -352,7 +352,7 @@ def command(
         raise click.UsageError("Predictions of several FILEs go to a directory: give -o OUT.")
     if into_folder and not output.endswith("/") and compression_named(output):
         raise click.UsageError(f"Predictions of several FILEs go to a directory, and {output!r} is the name of a file.")
-    refuse_repeated("FILE", sources)
+    refuse_repeated(sources)
     target_of = in_folder(output, sources) if into_folder else {}
     targets: dict[str, str | Path] = {**target_of} if into_folder else {names[0]: output}
     called = (lambda name, path: f"{name} {path}") if into_folder else (lambda name, path: name)
