@@ -84,7 +84,6 @@ class Decisions:
     reviewer: np.ndarray  # object: who decided; empty where the files do not say
     files: tuple[str, ...]  # as the user named them
     checksums: tuple[str | None, ...]  # of the data that each file numbers (`checksum`); None if the file has none
-    undecided: int = 0  # lines without verdict
     names: LabelNames | None = None  # of labels, for errors
 
     def __len__(self) -> int:
@@ -136,8 +135,8 @@ def read(
     ...     text = ["instance", "label", "verdict"], ["1", "7", "yes"], ["1", "*", "no"], ["2", "7", ""]
     ...     _ = path.write_text("".join("\\t".join(line) + "\\n" for line in text))
     ...     decisions = read([path])
-    >>> decisions.instance, decisions.label, decisions.verdict, decisions.undecided
-    (array([0, 0]), array([-1,  7]), array([False,  True]), 1)
+    >>> decisions.instance, decisions.label, decisions.verdict
+    (array([0, 0]), array([-1,  7]), array([False,  True]))
     """
     files = [one if isinstance(one, WrittenCells) else read_cells(one, names, ids) for one in sources]
     nothing = WrittenCells("", {VERDICT: []}, [], None, None, *[np.zeros(0, np.int64)] * 2)  # where there is no file
@@ -146,7 +145,6 @@ def read(
         **{name: np.concatenate([part[name] for part in parts]) for name in parts[0]},
         files=tuple(cells.source for cells in files),
         checksums=tuple(cells.checksum for cells in files),
-        undecided=sum(len(cells.lines) for cells in files) - sum(len(part["line"]) for part in parts),
         names=names,
     )
     return _each_once(every if len(files) < 2 else _undisputed(every, ids), ids)
