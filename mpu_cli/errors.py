@@ -6,6 +6,7 @@ status. Any other exception that reaches the user is a bug.
 
 import os
 import re
+from collections.abc import Iterable
 
 STANDARD_STREAM = "-"
 # Control characters, and those that separate lines or paragraphs.
@@ -79,6 +80,12 @@ def _without_secrets(word: str) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun, whose plural has an s: ``1 label``, ``1,200 labels``."""
     return f"{count:,} {noun}" + "s" * (count != 1)
+
+
+def first_of(texts: Iterable[object], count: int) -> str:
+    """Join the first of some texts, and show by ``...`` whether there are more, of so many in all."""
+    listed = list(map(str, texts))
+    return ", ".join(listed) + ", ..." * (count > len(listed))
 
 
 def one_line(text: str) -> str:
