@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack
 from scipy.special import expit
 
-from mpu_cli.core.features import Columns, Features, Scaling, entry_rows
+from mpu_cli.core.features import Features, Scaling, entry_rows
 from mpu_cli.core.kernels import WeightRows, kernel
 from mpu_cli.core.predictions import LEAST, Block, Top
 from mpu_cli.errors import OverflowingError
@@ -156,12 +156,12 @@ def pruned(weights: np.ndarray, least: float) -> csr_array:
     return _with_small_indices(flat[kept], columns, indptr, weights.shape)
 
 
-def with_rows(weights: csr_array, rows: Columns) -> csr_array:
-    """Put rows of weights at their places among all features; the other rows are empty."""
-    sizes = np.zeros(rows.width, np.int64)
-    sizes[rows.indices] = np.diff(weights.indptr)
+def rows_among(matrix: csr_array, places: np.ndarray, n: int) -> csr_array:
+    """Put the rows of a matrix, such as weights of some features, at their places among n; the others are empty."""
+    sizes = np.zeros(n, np.int64)
+    sizes[places] = np.diff(matrix.indptr)
     indptr = np.concatenate([[0], np.cumsum(sizes)])
-    return _with_small_indices(weights.data, weights.indices, indptr, (rows.width, weights.shape[1]))
+    return _with_small_indices(matrix.data, matrix.indices, indptr, (n, matrix.shape[1]))
 
 
 def _with_small_indices(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> csr_array:

@@ -19,6 +19,7 @@ from mpu_cli.core.frequency.label_frequency import refuse_refuted
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels, widened
+from mpu_cli.core.linear_model import rows_among
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import count_positives, values_at
@@ -495,11 +496,7 @@ def _with_label_features(data: TrainingData, sources: Sources, run: Run) -> Trai
         data = data.widened(every)
     if vectors is None:
         return data
-    sizes = np.zeros(len(data.ids), np.int64)
-    sizes[np.searchsorted(data.ids, numbers)] = np.diff(vectors.indptr)
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
-    shape = len(data.ids), vectors.shape[1]
-    return replace(data, label_features=csr_array((vectors.data, vectors.indices, indptr), shape=shape))
+    return replace(data, label_features=rows_among(vectors, np.searchsorted(data.ids, numbers), len(data.ids)))
 
 
 if TYPE_CHECKING:
