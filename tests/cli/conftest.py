@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.started import Started
 from tests.cli.training import QUICK, TINY
 
 
@@ -11,6 +12,20 @@ def tiny(tmp_path):
     path = tmp_path / "tiny.svm"
     path.write_text(TINY)
     return path
+
+
+@pytest.fixture
+def start():
+    """Start commands, which end with the test at the latest."""
+    started = []
+
+    def go(*arguments, **more) -> Started:
+        started.append(Started(*arguments, **more))
+        return started[-1]
+
+    yield go
+    for process in started:
+        process.close()
 
 
 def train_tiny(run, folder: Path) -> None:

@@ -4,10 +4,12 @@ import fcntl
 import os
 import pty
 import struct
-import subprocess
-import sys
 import termios
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from mpu_cli.__main__ import main
+from tests import forked
 
 
 @dataclass(frozen=True)
@@ -19,25 +21,23 @@ class Session:
     screen: list[str]
 
 
-def on_terminal(arguments: list, environment: dict[str, str] | None = None, code: str | None = None) -> Session:
-    """Run `mpu` with standard output and standard error on a terminal of 24 lines and 80 columns."""
+def on_terminal(arguments: list, program: Callable[[], None] = main, **environment: str) -> Session:
+    """Run `mpu`, perhaps with changes, with standard output and error on a terminal of 24 lines and 80 columns."""
     controller, terminal = pty.openpty()
     os.set_blocking(controller, True)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    program = ["-m", "mpu_cli"] if code is None else ["-c", code]
-    process = subprocess.Popen(
-        [sys.executable, *program, *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        stdout=terminal,
-        stderr=terminal,
-        env={**os.environ, "TERM": "xterm", **(environment or {})},
-    )
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    environment = {**os.environ, "TERM": "xterm", **environment}
+    streams = nothing, terminal, terminal
+    process = forked.start(program, list(map(str, arguments)), streams, environment=environment)
     os.close(terminal)
-    written = all_written(controller)
-    return Session(process.wait(), written, _screen(written))
+    os.close(nothing)
+    written = _all_written(controller)
+    process.join()
+    return Session(process.exitcode, written, _screen(written))
 
 
-def all_written(controller: int) -> str:
+def _all_written(controller: int) -> str:
     """Read what is written on a terminal until the last process there has ended, and close the controller's side."""
     written = b""
     try:

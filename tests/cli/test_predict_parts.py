@@ -3,8 +3,6 @@
 import gzip
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -81,16 +79,12 @@ def test_after_an_error_what_is_there_is_whole(run, tiny_model, parts, tmp_path,
     assert predicted_names(tmp_path / "out") == ([] if bad == 0 else ["part 1.svm", "part-0.svm"])
 
 
-@pytest.mark.slow
-def test_ctrl_c_leaves_whole_files(tiny_model, parts, tmp_path):
+def test_ctrl_c_leaves_whole_files(start, tiny_model, parts, tmp_path):
     os.mkfifo(tmp_path / "data" / "pipe.svm")  # nobody writes to it
-    files = [*map(str, parts), str(tmp_path / "data" / "pipe.svm")]
-    command = [sys.executable, "-m", "mpu_cli", "predict", str(tiny_model), *files, "-o", str(tmp_path / "out"), "-q"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    process = start("predict", tiny_model, *parts, tmp_path / "data" / "pipe.svm", "-o", tmp_path / "out", "-q")
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (tmp_path / "out" / "part-2.svm.gz").exists():
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[1] == "interrupted\n"
-    assert process.returncode == 130
+    assert process.end() == ("", "interrupted\n", 130)
     assert predicted_names(tmp_path / "out") == ["part 1.svm", "part-0.svm", "part-2.svm.gz"]

@@ -1,57 +1,55 @@
 """Progress: on a terminal a bar that is gone in the end."""
 
 import re
+import time
+from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from mpu_cli.__main__ import main
+from mpu_cli.cli import messages
+from mpu_cli.core import selection
+from mpu_cli.runtime.files import ReadFile
 from tests.cli.terminal import on_terminal
-from tests.cli.training import ALONE, QUICK
+from tests.cli.training import QUICK
 
-LINEAR = "--features", "linear"
-SLOW = """if True:
-    import time
-    from mpu_cli.__main__ import main
-    from mpu_cli.core.frequency import estimators
+LINEAR = "--features", "linear", "--folds", 2
 
-    def slowly(*arguments, estimate=estimators.estimate):
+
+def with_slow_estimates() -> None:
+    """Run `mpu`, in which an estimate of c takes more than a second."""
+
+    def slowly(*arguments, estimate=selection.estimate):
         time.sleep(1.5)
         return estimate(*arguments)
 
-    estimators.estimate = slowly
-    main()"""
+    with patch.object(selection, "estimate", slowly):
+        main()
 
 
-SLOW_TICKS = """if True:
-    import time
-    from mpu_cli.__main__ import main
-    from mpu_cli.cli import messages
+def with_slow_ticks() -> None:
+    """Run `mpu`, in which each part of a step takes a second."""
 
+    @contextmanager
     def slowly(name, total, bar=messages._bar):
-        @messages.contextmanager
-        def counted():
-            with bar(name, total) as count:
-                def tick():
-                    time.sleep(1)
-                    count()
-                yield tick
-        return counted()
+        with bar(name, total) as count:
+            yield lambda: (time.sleep(1), count())
 
-    messages._bar = slowly
-    main()"""
+    with patch.object(messages, "_bar", slowly):
+        main()
 
 
-SLOW_READS = """if True:
-    import time
-    from mpu_cli.__main__ import main
-    from mpu_cli.runtime.files import ReadFile
+def with_slow_reads() -> None:
+    """Run `mpu`, in which each read of a file takes a second."""
 
     def slowly(file, buffer, read=ReadFile.readinto):
         time.sleep(1)
         return read(file, buffer)
 
-    ReadFile.readinto = slowly
-    main()"""
+    with patch.object(ReadFile, "readinto", slowly):
+        main()
 
 
 def write(folder: Path) -> Path:
@@ -68,7 +66,7 @@ def small(tmp_path):
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
     """A training on a terminal."""
-    return on_terminal(["train", write(tmp_path_factory.mktemp("small")), *QUICK, *ALONE])
+    return on_terminal(["train", write(tmp_path_factory.mktemp("small")), *QUICK])
 
 
 def test_a_terminal_keeps_the_report_alone(session):
@@ -79,35 +77,37 @@ def test_a_terminal_keeps_the_report_alone(session):
 
 
 def test_a_step_of_more_than_a_second_has_a_bar(small):
-    session = on_terminal(["estimate-c", small, *LINEAR, *ALONE], code=SLOW)
+    session = on_terminal(["estimate-c", small, *LINEAR], with_slow_estimates)
     assert session.status == 0
     assert {"estimating c: 00:00", "estimating c: 00:01"} <= {part.rstrip() for part in session.written.split("\r")}
     assert session.screen[0].startswith("label frequency c")
 
 
 def test_a_bar_of_known_length_has_the_time_left(small):
-    session = on_terminal(["estimate-c", small, *LINEAR, *ALONE], code=SLOW_TICKS)
+    session = on_terminal(["estimate-c", small, *LINEAR], with_slow_ticks)
     assert re.search(r"predicting out of fold: +\d+%\|.*\| 00:0\d, .* left", session.written)
     assert session.screen[0].startswith("label frequency c")
 
 
 def test_reading_is_counted_in_bytes(small):
-    session = on_terminal(["train", small, *QUICK, *ALONE], code=SLOW_READS)
+    session = on_terminal(["train", small, *QUICK], with_slow_reads)
     assert re.search(r"reading data: +100%\|", session.written)
 
 
 def test_an_error_removes_the_line(small):
     small.write_text("1 1:1\n" * 1000 + "word 1:1\n")
-    session = on_terminal(["train", small, *ALONE])
+    session = on_terminal(["train", small])
     assert session.status == 1
     assert len(session.screen) == 1
     assert session.screen[0].startswith("error: ")
 
 
 def test_nothing_is_drawn_quietly_or_on_a_dumb_terminal(small):
-    estimate = ["estimate-c", small, *LINEAR, *ALONE]
-    assert on_terminal([*estimate, "-o", small.with_name("c"), "-q"], code=SLOW).written.startswith("label frequency c")
-    session = on_terminal(estimate, {"TERM": "dumb"}, code=SLOW)
+    estimate = ["estimate-c", small, *LINEAR]
+    assert on_terminal([*estimate, "-o", small.with_name("c"), "-q"], with_slow_estimates).written.startswith(
+        "label frequency c"
+    )
+    session = on_terminal(estimate, with_slow_estimates, TERM="dumb")
     assert "\x1b" not in session.written
     assert session.screen[0].startswith("label frequency c")
 
@@ -115,8 +115,8 @@ def test_nothing_is_drawn_quietly_or_on_a_dumb_terminal(small):
 def test_predict_counts_instances_unless_predictions_go_to_the_terminal(run, small, tmp_path):
     run.ok("train", small, *QUICK, "-q")
     model = small.with_suffix(".mpu")
-    session = on_terminal(["predict", model, small, "-o", tmp_path / "tags.txt", *ALONE])
+    session = on_terminal(["predict", model, small, "-o", tmp_path / "tags.txt"])
     assert (session.status, session.screen) == (0, [])
-    session = on_terminal(["predict", model, small, *ALONE])
+    session = on_terminal(["predict", model, small])
     assert "predicting" not in session.written
     assert len(session.screen) == 90

@@ -11,8 +11,7 @@ import time
 
 import pytest
 
-from tests.cli.test_signals import start
-from tests.cli.training import ALONE
+from tests.cli.started import Started
 from tests.slow import slow
 
 for package in ("starlette", "uvicorn"):
@@ -22,20 +21,14 @@ BODY = json.dumps({"instances": [{"1": 1}]})
 
 
 @pytest.fixture
-def serving(tiny_model):
+def serving(start, tiny_model):
     """Start the command; give the process, and where it answers."""
-    made = []
 
-    def serve(*options) -> tuple[subprocess.Popen, str]:
-        process = start("serve", tiny_model, "--port", 0, *ALONE, *options)
-        made.append(process)
-        line = process.stderr.readline()
-        return process, re.search(r"answers at http://([^\s\"]+)", line)[1]
+    def serve(*options) -> tuple[Started, str]:
+        process = start("serve", tiny_model, "--port", 0, *options)
+        return process, re.search(r"answers at http://([^\s\"]+)", process.stderr.readline())[1]
 
-    yield serve
-    for process in made:
-        process.kill()
-        process.communicate()
+    return serve
 
 
 def answered(where: str, body: str = BODY) -> tuple[int, dict]:
@@ -52,7 +45,7 @@ def test_lines_of_text_begin_with_the_time(serving):
     process, where = serving()
     assert answered(where, "{}")[0] == 400
     process.send_signal(signal.SIGTERM)
-    lines = process.communicate(timeout=30)[1].splitlines()
+    lines = process.end()[1].splitlines()
     assert len(lines) == 2
     assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00 ", line) for line in lines)
 
@@ -62,9 +55,9 @@ def test_each_request_is_a_line_of_the_log_and_a_signal_ends_it(serving):
     assert answered(where)[0] == 200
     assert answered(where, "{}")[0] == 400
     process.send_signal(signal.SIGTERM)
-    out, log = process.communicate(timeout=30)
+    out, log, status = process.end()
     first, second, last = [json.loads(line) for line in log.splitlines()]
-    assert (out, process.returncode) == ("", 0)
+    assert (out, status) == ("", 0)
     expected = {"level": "info", "client": "127.0.0.1", "method": "POST", "path": "/predict", "status": 200}
     assert expected.items() <= first.items()
     assert 0 < first["seconds"] < 60
@@ -86,7 +79,7 @@ def test_requests_under_way_are_finished_and_a_second_signal_ends_at_once(servin
         assert client.recv(100).startswith(b"HTTP/1.1 200")
         assert process.poll() is None  # it waits for the other one
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=5) == 143
+        assert process.wait() == 143
     assert process.stderr.read().endswith("terminated\n")
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.started import Started
 from tests.cli.training import ALONE, QUICK
 from tests.folders import contents
-from tests.slow import slow
 
 ENDS = [
     (signal.SIGHUP, 129, "hung up\n"),
@@ -23,18 +23,7 @@ ENDS = [
 FOREVER = ("--c", "0.5", "--cost", "1", "--epochs", "100000")
 
 
-def start(*arguments, **streams) -> subprocess.Popen:
-    """Start ``mpu``."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "mpu_cli", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **streams,
-    )
-
-
-def until_it_handles_signals(process: subprocess.Popen) -> None:
+def until_it_handles_signals(process: Started) -> None:
     """Wait until a process has a handler of SIGTERM: the imports before may take long."""
     while not int(re.search(r"SigCgt:\s*(\w+)", Path(f"/proc/{process.pid}/status").read_text())[1], 16) >> 14 & 1:
         time.sleep(0.01)
@@ -52,9 +41,9 @@ def big(tmp_path):
     return path
 
 
-@pytest.mark.parametrize(("number", "status", "line"), [ENDS[1], *slow(ENDS[0], ENDS[2])])
-@pytest.mark.parametrize("jobs", [2, *slow(1)])
-def test_in_training(run, tiny, tmp_path, number, status, line, jobs):
+@pytest.mark.parametrize(("number", "status", "line"), ENDS)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_in_training(run, start, tiny, tmp_path, number, status, line, jobs):
     """In compiled loops, in the main thread and in others; the old model stays."""
     run("train", tiny, *QUICK)
     before = contents(tmp_path)
@@ -62,17 +51,17 @@ def test_in_training(run, tiny, tmp_path, number, status, line, jobs):
     assert process.stderr.readline().startswith("reading data:")
     time.sleep(0.1)
     process.send_signal(number)
-    assert (*process.communicate(timeout=20), process.returncode) == ("", line, status)
+    assert process.end() == ("", line, status)
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize(("number", "status", "line"), [ENDS[0], *slow(*ENDS[1:])])
-def test_while_a_file_is_written(big, tmp_path, number, status, line):
+@pytest.mark.parametrize(("number", "status", "line"), ENDS)
+def test_while_a_file_is_written(start, big, tmp_path, number, status, line):
     process = start("corrupt", big, tmp_path / "noisy.svm", "--missing-rate", 0.5)
     while len(names(tmp_path)) < 2 and process.poll() is None:
         time.sleep(0.001)
     process.send_signal(number)
-    assert (*process.communicate(timeout=20), process.returncode) == ("", line, status)
+    assert process.end() == ("", line, status)
     assert names(tmp_path) == {"big.svm"}
 
 
@@ -80,14 +69,14 @@ def test_while_a_file_is_written(big, tmp_path, number, status, line):
     ("train", "-", "-o", "model"), ("estimate-c", "-"), ("corrupt", "--missing-rate", "0.5"),
     ("evaluate", "-", "tiny.svm"), ("experiment", "-", "--out", "results"),
 ], ids=lambda arguments: arguments[0])  # fmt: skip
-def test_every_command_while_it_waits_for_input(tiny, arguments):
+def test_every_command_while_it_waits_for_input(start, tiny, arguments):
     read_end, write_end = os.pipe()  # nobody writes
     process = start(*arguments, stdin=read_end, cwd=tiny.parent)
     os.close(read_end)
     until_it_handles_signals(process)
     time.sleep(0.5)  # to read its input
     process.send_signal(signal.SIGTERM)
-    assert (*process.communicate(timeout=20), process.returncode) == ("", "terminated\n", 143)
+    assert process.end() == ("", "terminated\n", 143)
     os.close(write_end)
     assert names(tiny.parent) == {"tiny.svm"}
 
@@ -113,7 +102,7 @@ def test_at_random_moments_from_the_first_import_on(tiny, tmp_path):
 def test_an_ignored_signal_stays_ignored(tiny):
     """As `nohup`, and `&` in a script, leave it."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "mpu_cli", "estimate-c", str(tiny), "-q", *ALONE],
+        [sys.executable, "-m", "mpu_cli", "corrupt", str(tiny), "--missing-rate", "0.5", "-q", *ALONE],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
@@ -124,31 +113,30 @@ def test_an_ignored_signal_stays_ignored(tiny):
     assert process.returncode == 0
 
 
-def test_the_end_comes_also_where_nobody_reads_what_is_said(tiny, tmp_path):
-    process = start("train", tiny, "-v", *FOREVER, *ALONE)
+def test_the_end_comes_also_where_nobody_reads_what_is_said(start, tiny, tmp_path):
+    process = start("train", tiny, "-v", *FOREVER)
     assert process.stderr.readline().startswith("reading data:")
     process.stdout.close()
     process.stderr.close()
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=20) == 143
+    assert process.wait() == 143
     assert names(tmp_path) == {"tiny.svm"}
 
 
-def test_the_last_line_is_json_too(tiny):
-    process = start("train", tiny, "--log-format", "json", *FOREVER, *ALONE)
+def test_the_last_line_is_json_too(start, tiny):
+    process = start("train", tiny, "--log-format", "json", *FOREVER)
     assert '"step": "reading data"' in process.stderr.readline()
     process.send_signal(signal.SIGTERM)
-    line = process.communicate(timeout=20)[1]
+    _, line, _ = process.end()
     assert line.endswith('"message": "terminated"}\n')
     assert line.count("\n") == 1
 
 
-def test_a_closed_pipe_ends_quietly(big, tmp_path):
+def test_a_closed_pipe_ends_quietly(start, big, tmp_path):
     process = start("corrupt", big, "--missing-rate", 0.5)
     assert process.stdout.readline()
     process.stdout.close()
-    with process.stderr as messages:
-        assert (messages.read(), process.wait(timeout=20)) == ("", 141)
+    assert (process.stderr.read(), process.wait()) == ("", 141)
     assert names(tmp_path) == {"big.svm"}
 
 
