@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from mpu_cli.__main__ import main
@@ -10,13 +11,24 @@ from tests import forked
 
 
 class Started:
-    """``mpu`` with arguments, as `subprocess.Popen` has it: its standard output and standard error are pipes."""
+    """``mpu`` with arguments, as `subprocess.Popen` has it: its standard output and standard error are pipes.
 
-    def __init__(self, *arguments, stdin: int | None = None, cwd: Path | str = ".") -> None:
+    `program`: a function of a module that runs instead, such as `mpu` with changes; `stdin`: what it reads;
+    `redirected`: where standard output goes instead.
+    """
+
+    def __init__(
+        self,
+        *arguments,
+        program: Callable[[], None] | None = None,
+        stdin: int | None = None,
+        redirected: int | None = None,
+        cwd: Path | str = ".",
+    ) -> None:
         (out, to_out), (error, to_error) = os.pipe(), os.pipe()
         nothing = os.open(os.devnull, os.O_RDONLY)
-        streams = nothing if stdin is None else stdin, to_out, to_error
-        self._process = forked.start(_main, list(map(str, arguments)), streams, str(cwd))
+        streams = nothing if stdin is None else stdin, to_out if redirected is None else redirected, to_error
+        self._process = forked.start(program or _main, list(map(str, arguments)), streams, str(cwd))
         for number in (nothing, to_out, to_error):
             os.close(number)
         self.stdout, self.stderr = os.fdopen(out), os.fdopen(error)

@@ -19,8 +19,11 @@ def report(run):
     return evaluated
 
 
+QUICK = "--c", 0.7, "--cost", 10, "--epochs", 2, "--levels", 1, "--features", "linear", "-q"
+
+
 def make(run, folder):
-    options = ("--c", 0.7, "--cost", 10, "--epochs", 2, "--threshold", "per-label", "-q")
+    options = (*QUICK, "--threshold", "per-label")
     run.ok("train", DIGITS[0], "-o", folder / "digits.mpu", *options)
     for form in ("labels", "scores", "both"):
         run("predict", folder / "digits.mpu", DIGITS[1], "--format", form, "-o", folder / f"{form}.txt")
@@ -45,8 +48,7 @@ def test_a_file_with_both_has_the_labels_of_the_one_and_the_ranking_of_the_other
 
 @pytest.mark.parametrize("threshold", ["per-label", "pu-f1"])
 def test_scores_carry_the_thresholds_of_the_model(run, digits, tmp_path, report, threshold):
-    options = ("--c", 0.7, "--cost", 10, "--epochs", 2, "--threshold", threshold, "-q")
-    run("train", digits[0], "-o", tmp_path / "digits.mpu", *options)
+    run("train", digits[0], "-o", tmp_path / "digits.mpu", *QUICK, "--threshold", threshold)
     run("predict", tmp_path / "digits.mpu", digits[1], "--format", "both", "-o", tmp_path / "both.txt")
     run("predict", tmp_path / "digits.mpu", digits[1], "--format", "scores", "-o", tmp_path / "scores.txt.gz")
     expected = report(digits[1], tmp_path / "both.txt")
@@ -73,7 +75,7 @@ def test_a_model_is_evaluated_as_its_predictions(digits, trained, report):
 def test_a_model_of_many_labels(run, tmp_path, report):
     lines = "".join(f"{k} {k + 1}:1\n" for k in range(600))
     (tmp_path / "many.svm").write_text(lines * 2)
-    run("train", tmp_path / "many.svm", "--c", 0.5, "--cost", 30, "--epochs", 3, "--levels", 1, "--features", "linear")
+    run("train", tmp_path / "many.svm", *QUICK)
     run("predict", tmp_path / "many.mpu", tmp_path / "many.svm", "--format", "both", "-o", tmp_path / "both.txt")
     of_model, of_file = (report(tmp_path / "many.svm", tmp_path / name) for name in ("many.mpu", "both.txt"))
     assert_close(of_model, of_file)
@@ -82,7 +84,7 @@ def test_a_model_of_many_labels(run, tmp_path, report):
 def test_a_model_that_predicts_nothing_is_not_cut_elsewhere(run, tmp_path, report):
     """Its scores were cut at 0.5, where its own thresholds give no label."""
     (tmp_path / "x.svm").write_text("1 1:1\n2 2:1\n" * 30)
-    run("train", tmp_path / "x.svm", "--c", 0.9, "--cost", 30, "--levels", 1, "--threshold", 0.9999, "-q")
+    run("train", tmp_path / "x.svm", *QUICK, "--epochs", 20, "--threshold", 0.9999)
     model = tmp_path / "x.mpu"
     assert report(tmp_path / "x.svm", model)["micro_f1"] == 0
     assert report(tmp_path / "x.svm", model)["precision_at_1"] == 1
@@ -92,7 +94,7 @@ def test_a_model_that_predicts_nothing_is_not_cut_elsewhere(run, tmp_path, repor
 
 
 def test_features_that_the_model_does_not_know_are_warned_of(run, tmp_path, tiny):
-    run("train", tiny, "--c", 0.5, "--cost", 30, "--epochs", 2, "-q")
+    run("train", tiny, *QUICK)
     (tmp_path / "new.svm").write_text("1 1:1 9:1\n")
     (tmp_path / "checked.tsv").write_text("instance\tlabel\tverdict\n1\t*\tno\n")
     for options in (), ("--reviewed", tmp_path / "checked.tsv"):

@@ -10,6 +10,8 @@ from mpu_cli.errors import MpuWarning
 from tests.core.test_choose_features import rings
 from tests.svm import lines
 
+QUICK = "--c", 1, "--cost", 30, "--epochs", 30, "--levels", 1
+
 
 @pytest.fixture(scope="module")
 def dense() -> str:
@@ -26,8 +28,8 @@ def dense() -> str:
 def trained(made, dense):
     def make(run, folder):
         (folder / "dense.svm").write_text(dense)
-        run.ok("train", folder / "dense.svm", "--features", "rbf")
-        run.ok("train", folder / "dense.svm", "--features", "linear", "-o", folder / "linear.mpu")
+        run.ok("train", folder / "dense.svm", "--features", "rbf", *QUICK)
+        run.ok("train", folder / "dense.svm", "--features", "linear", *QUICK, "-o", folder / "linear.mpu")
 
     return made(make)
 
@@ -41,13 +43,13 @@ def test_a_model_is_saved_with_the_features_that_it_was_learned_with(run, traine
 
 
 def test_a_kernel_has_no_weights_that_say_why(run, trained, tmp_path):
-    result = run("suggest", trained / "dense.svm", "--features", "rbf", "--why", "-o", tmp_path / "out")
+    result = run("suggest", trained / "dense.svm", "--features", "rbf", *QUICK, "--why", "-o", tmp_path / "out")
     assert (result.exit_code, (tmp_path / "out").exists()) == (2, False)
     assert "has no weights for these" in result.stderr
 
 
 def test_a_scaling_that_was_asked_for_is_not_explained_by_the_data(run, tiny):
-    said = run.ok("train", tiny, "--features", "largest", "--c", 1, "--levels", 1).stdout
+    said = run.ok("train", tiny, "--features", "largest", *QUICK).stdout
     assert "each divided by its largest value\n" in said
 
 

@@ -1,8 +1,5 @@
 """The files of a command: none is read and replaced at once, what is no regular file is not waited for, none stays."""
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.cli.training import QUICK, TINY
@@ -75,20 +72,18 @@ def test_an_empty_name_is_refused(run, folder, monkeypatch, name):
     assert contents(folder) == before
 
 
-def test_standard_input_redirected_from_the_output(folder):
-    command = [sys.executable, "-m", "mpu_cli", "corrupt", "-", "x.svm", *MISSING]
+def test_standard_input_redirected_from_the_output(start, folder):
     with (folder / "x.svm").open("rb") as stdin:
-        done = subprocess.run(command, cwd=folder, stdin=stdin, capture_output=True, text=True)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        _, said, status = start("corrupt", "-", "x.svm", *MISSING, stdin=stdin.fileno(), cwd=folder).end()
+    assert (status, said.count("\n")) == (2, 1)
     assert (folder / "x.svm").read_text() == TINY
 
 
-def test_a_file_that_is_appended_to_and_read(folder):
+def test_a_file_that_is_appended_to_and_read(start, folder):
     """It would never end."""
-    command = [sys.executable, "-m", "mpu_cli", "predict", "x.mpu", "x.svm"]
     with (folder / "x.svm").open("ab") as stdout:
-        done = subprocess.run(command, cwd=folder, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        _, said, status = start("predict", "x.mpu", "x.svm", redirected=stdout.fileno(), cwd=folder).end()
+    assert (status, said.count("\n")) == (2, 1)
     assert (folder / "x.svm").read_text() == TINY
 
 

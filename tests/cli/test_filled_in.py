@@ -33,17 +33,24 @@ def listed(file):
     return {(i + 1, k) for i, k in zip(found.instance.tolist(), found.label.tolist(), strict=True)}
 
 
-@pytest.fixture
-def news(tmp_path):
+def make(run, folder):
     X, Y = hierarchy(0)
-    return write(tmp_path / "news.svm", X, hide(Y, 0.4).toarray())
+    news = write(folder / "news.svm", X, hide(Y, 0.4).toarray())
+    result = run.ok("suggest", news, *QUICK, "--format", "svm", "-o", folder / "first.svm", "--json")
+    (folder / "first.json").write_text(result.stdout)
+
+
+@pytest.fixture
+def filled(copied):
+    """Data, news.svm; first.svm, in which labels are filled in; and the report of that."""
+    return copied(make)
 
 
 @slow_uncompiled
-def test_filling_in_does_not_raise_c(run, tmp_path, news):
-    first, second = tmp_path / "first.svm", tmp_path / "second.svm"
+def test_filling_in_does_not_raise_c(run, tmp_path, filled):
+    news, first, second = (filled / f"{name}.svm" for name in ("news", "first", "second"))
     rules = "--implied", write_rules(tmp_path / "rules.tsv")
-    assert fill_in(run, news, first) > 200
+    assert len(listed(tmp_path / "first.filled")) > 200
     assert listed(tmp_path / "first.filled") == cells(first) - cells(news)
     assert fill_in(run, first, second, "--top", 300, *rules, "--fill-implied") >= 300  # none of them for a second time
     assert listed(tmp_path / "second.filled") == cells(second) - cells(news)
@@ -60,9 +67,9 @@ def test_filling_in_does_not_raise_c(run, tmp_path, news):
 
 
 @slow_uncompiled
-def test_filling_in_again_claims_the_same_and_adds_nothing(run, tmp_path, news):
-    first, second = (tmp_path / name for name in ("first.svm", "second.svm"))
-    once = run.json("suggest", news, *QUICK, "--format", "svm", "-o", first)
+def test_filling_in_again_claims_the_same_and_adds_nothing(run, filled):
+    first, second = filled / "first.svm", filled / "second.svm"
+    once = json.loads((filled / "first.json").read_text())
     again = run.json("suggest", first, *QUICK, "--format", "svm", "-o", second)
     assert once["expected_f1_after"] > once["expected_f1_before"] + 0.02
     assert again["expected_f1_before"] == pytest.approx(once["expected_f1_after"], abs=1e-6)
@@ -70,21 +77,19 @@ def test_filling_in_again_claims_the_same_and_adds_nothing(run, tmp_path, news):
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_what_was_filled_in_of_a_complete_instance_is_annotated(run, tmp_path, news):
+def test_what_was_filled_in_of_a_complete_instance_is_annotated(run, tmp_path, filled):
     """Who completes an instance sees its labels, those filled in among them."""
-    fill_in(run, news, tmp_path / "first.svm")
     i, _ = min(listed(tmp_path / "first.filled"))
     seen = [k for j, k in listed(tmp_path / "first.filled") if j == i]
     (tmp_path / "checked.tsv").write_text(f"{COLUMNS}{i}\t*\tno\n")
     run.ok("train", tmp_path / "first.svm", *QUICK, "-o", tmp_path / "m", "--reviewed", tmp_path / "checked.tsv")
     origin = json.loads(next((tmp_path / "m").glob("training-*.json")).read_text())
-    assert sum(origin["annotated"]) == len(cells(news)) + len(seen)
+    assert sum(origin["annotated"]) == len(cells(filled / "news.svm")) + len(seen)
 
 
 @slow_uncompiled
-def test_a_review_outweighs_what_was_filled_in(run, tmp_path, news):
+def test_a_review_outweighs_what_was_filled_in(run, tmp_path, filled):
     """Of the labels filled in, one is confirmed and one refuted; both are decided then."""
-    fill_in(run, news, tmp_path / "first.svm")
     right, wrong = sorted(listed(tmp_path / "first.filled"))[:2]
     rows = [f"{i}\t{k}\t{verdict}\tsuggestion\n" for (i, k), verdict in ((right, "yes"), (wrong, "no"))]
     (tmp_path / "checked.tsv").write_text("instance\tlabel\tverdict\tsource\n" + "".join(rows))
@@ -106,11 +111,11 @@ def test_nothing_is_left_of_data_that_cannot_be_written(run, tmp_path, monkeypat
     assert not list(tmp_path.glob("a.*"))
 
 
-def test_the_list_goes_where_the_file_goes(run, tmp_path, news):
+def test_the_list_goes_where_the_file_goes(run, tmp_path, filled):
     """A list beside standard output or a device there is none of; that of FILE itself is not overwritten."""
-    result = run.ok("suggest", news, *QUICK, "--format", "svm", "--top", 5, "-o", "/dev/null")
+    result = run.ok("suggest", filled / "news.svm", *QUICK, "--format", "svm", "--top", 5, "-o", "/dev/null")
     assert "count as annotated" in result.stderr
-    result = run("suggest", news, *QUICK, "--format", "svm", "--top", 5, "-o", tmp_path / "news.svm.gz")
+    result = run("suggest", filled / "news.svm", *QUICK, "--format", "svm", "--top", 5, "-o", tmp_path / "news.svm.gz")
     assert result.exit_code == 1
     assert f"{tmp_path / 'news.filled'}" in result.stderr
 

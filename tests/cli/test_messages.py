@@ -2,14 +2,16 @@
 
 import json
 import os
-import pty
-import subprocess
-import sys
+import warnings
 from datetime import UTC, datetime
+from unittest.mock import patch
 
 import pytest
 
-from tests.cli.terminal import all_written
+from mpu_cli.__main__ import main
+from mpu_cli.cli.actions import review
+from mpu_cli.runtime import compilation
+from tests.cli.terminal import on_terminal
 from tests.cli.training import QUICK
 
 
@@ -86,29 +88,24 @@ def test_one_run_s_format_is_not_the_next_one_s(run):
     assert run("predict", "--nonsense").stderr.startswith("error: ")
 
 
+def with_words_of_others() -> None:
+    """Run `mpu` as where nothing is compiled yet, and with a warning of Python's."""
+
+    def spoken(*args, read=review.read, **kwargs):
+        compilation.announce_compilation()
+        warnings.warn("a word of warning", stacklevel=1)
+        return read(*args, **kwargs)
+
+    with patch.object(review, "read", spoken):
+        main()
+
+
 def test_no_bar_on_a_terminal_but_compilation_and_warnings_are_objects_too(tiny):
-    """In a process of its own, with a terminal, nothing compiled yet, and a warning of Python's."""
     pytest.importorskip("numba")
-    controller, terminal = pty.openpty()
-    code = """if True:
-        import warnings
-        from mpu_cli.runtime import compilation
-        from mpu_cli.__main__ import main
-        from mpu_cli.svmlight import reader
-
-        def read(*args, read=reader.read, **kwargs):
-            compilation.announce_compilation()
-            warnings.warn("a word of warning", stacklevel=1)
-            return read(*args, **kwargs)
-
-        reader.read = read
-        main()"""
-    arguments = ["review", str(tiny), "-o", str(tiny.with_name("page.html")), "--log-format", "json"]
-    process = subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.DEVNULL, stderr=terminal)
-    os.close(terminal)
-    shown = all_written(controller)
-    assert process.wait() == 0
-    lines = objects(shown)
+    arguments = ["review", tiny, "-o", tiny.with_name("page.html"), "--log-format", "json"]
+    session = on_terminal(arguments, with_words_of_others)
+    assert session.status == 0
+    lines = objects(session.written)
     assert any("a word of warning" in line.get("message", "") for line in lines)
     assert any("compiling the fast kernels" in line.get("message", "") for line in lines)
 

@@ -9,9 +9,10 @@ from mpu_cli.review.decisions import read
 from tests.cli.test_reviewed import FAST, review, write
 from tests.cli.training import message
 from tests.core.simulated import linear_problem
-from tests.slow import slow_uncompiled
+from tests.slow import slow, slow_uncompiled
 
 LINEAR = "--features", "linear"
+SAID = FAST[:-1]  # FAST, and not quiet
 HEAD = "instance\tlabel\tprobability\tdrawn\tverdict\tsource"
 
 
@@ -39,7 +40,7 @@ def answered(path, into, Y):
 def checked(run, problem, tmp_path):
     """Answers to 80 questions."""
     Y, _, data = problem
-    run.ok("suggest", data, "--questions", 80, "-o", tmp_path / "questions.tsv", "-q")
+    run.ok("suggest", data, "--questions", 80, "-o", tmp_path / "questions.tsv", *FAST)
     return answered(tmp_path / "questions.tsv", tmp_path / "checked.tsv", Y)
 
 
@@ -55,7 +56,7 @@ def cells(path):
 
 def test_the_list(run, problem, tmp_path):
     _, S, data = problem
-    result = run("suggest", data, "--questions", 30, "-o", tmp_path / "questions.tsv")
+    result = run("suggest", data, "--questions", 30, "-o", tmp_path / "questions.tsv", *SAID)
     assert "30 questions on " in result.stderr
     lines = (tmp_path / "questions.tsv").read_text().splitlines()
     comments = [line for line in lines if line.startswith("# ")]
@@ -69,10 +70,10 @@ def test_the_list(run, problem, tmp_path):
         assert 0 < float(probability) < 1
         assert 0 < float(drawn) <= 1
         assert (verdict, source) == ("", "question")
-    again = run("suggest", data, "--questions", 30, "-q").stdout.splitlines()
+    again = run("suggest", data, "--questions", 30, *FAST).stdout.splitlines()
     assert [line for line in again if "\t" in line] == [line for line in lines if "\t" in line]
-    assert run("suggest", data, "--questions", 30, "--seed", 1, "-q").stdout.splitlines() != again
-    asked = run.json("suggest", data, "--questions", 30, "-o", tmp_path / "q.tsv", "-q")
+    assert run("suggest", data, "--questions", 30, "--seed", 1, *FAST).stdout.splitlines() != again
+    asked = run.json("suggest", data, "--questions", 30, "-o", tmp_path / "q.tsv", *FAST)
     assert (asked["questions"], asked["answered"]) == (30, 0)
 
 
@@ -97,13 +98,13 @@ def test_answers_give_c_of_each_label(run, problem, checked):
     assert trained["c_by_people"]["c"] == report["c"]
     assert (trained["c_by_people"]["answers"], trained["c_by_people"]["yes"]) == (80, yes)
     np.testing.assert_allclose(trained["c"], rates)
-    readable = run("train", data, "--reviewed", checked, "--cost", 10, "--epochs", 3).stdout
+    readable = run("train", data, "--reviewed", checked, *SAID).stdout
     assert ") from 80 answers, by label; from annotations alone " in readable
 
 
 def test_the_next_questions_are_others(run, problem, checked, tmp_path):
     Y, _, data = problem
-    result = run("suggest", data, "--questions", 40, "--reviewed", checked, "-o", tmp_path / "more.tsv")
+    result = run("suggest", data, "--questions", 40, "--reviewed", checked, "-o", tmp_path / "more.tsv", *SAID)
     assert "; 80 answers before" in result.stderr
     assert "# probability is that of yes, by 80 answers" in (tmp_path / "more.tsv").read_text()
     more = answered(tmp_path / "more.tsv", tmp_path / "more-checked.tsv", Y)
@@ -129,12 +130,12 @@ def test_answers_count_with_reviewed_instances_and_suggestions(run, problem, che
     assert " of them yes; 60 instances with complete label sets\n" in text
     trained = run.json("train", data, *files, *FAST)
     assert trained["c_by_people"]["c"] == report["c"]
-    assert "answers and 60 complete instances" in run("train", data, *files, "--cost", 10, "--epochs", 3).stdout
+    assert "answers and 60 complete instances" in run("train", data, *files, *SAID).stdout
 
 
 def test_the_page_asks_them(run, problem, tmp_path):
     data = problem[2]
-    run("suggest", data, "--questions", 20, "-o", tmp_path / "questions.tsv", "-q")
+    run("suggest", data, "--questions", 20, "-o", tmp_path / "questions.tsv", *FAST)
     result = run("review", data, "--suggestions", tmp_path / "questions.tsv", "-o", tmp_path / "page.html")
     assert "with 20 suggested labels" in result.stderr
     page = (tmp_path / "page.html").read_text()
@@ -159,7 +160,7 @@ def test_nothing_is_left_to_ask(run, tmp_path):
 
 
 @slow_uncompiled
-@pytest.mark.parametrize("complete", [0, 30])
+@pytest.mark.parametrize("complete", [30, *slow(0)])
 def test_a_plan_says_what_more_answers_buy(run, problem, checked, complete):
     """A plan began without the answers that were there."""
     data = problem[2]
@@ -185,7 +186,7 @@ def test_a_plan_has_questions(run, problem):
     few, more = report["plan_of_questions"]
     assert (few["width"], more["width"]) == (0.3, 0.15)
     assert 0 < few["questions"] < more["questions"]
-    text = run("estimate-c", problem[2], *LINEAR, "--plan", "0.4,0.001", "-q").stdout
+    text = run("estimate-c", problem[2], *LINEAR, "--plan", "0.001", "-q").stdout
     assert text.splitlines()[-1].count("none are enough") == 2  # neither of these questions, nor of these instances
 
 
@@ -203,7 +204,7 @@ def test_reviews_correct_what_is_claimed(run, problem, tmp_path):
     report = run.json(*command, *settings)
     assert (report["judged"]["answered"], report["judged"]["yes"]) == (30, 6)
     assert report["right"] / report["listed"] < 0.4
-    assert "of 30 answered, 6 were yes" in run(*command, "--c", 0.6, "--cost", 10, "--epochs", 3).stderr
+    assert "of 30 answered, 6 were yes" in run(*command, "--c", 0.6, *SAID).stderr
 
     # What nobody had suggested was never claimed. A row that has no probability in such a file tells it too.
     once = read([tmp_path / "checked.tsv"])
@@ -228,7 +229,7 @@ def test_as_many_are_missing_as_estimate_c_says_by_complete_label_sets(run, prob
     listed = json.loads(run("suggest", data, *by, "-o", tmp_path / "missing.tsv", *FAST).stdout)
     assert listed["missing"] == pytest.approx(found["missing"], rel=1e-6)
     assert listed["missing_low"] < listed["missing"] < listed["missing_high"]
-    settings = "-o", tmp_path / "missing.tsv", "--cost", 10, "--epochs", 3
+    settings = "-o", tmp_path / "missing.tsv", *SAID
     text = run("suggest", data, "--fully-labelled", second, *settings).stderr
     assert ", by 100 instances with complete label sets); " in text
 

@@ -63,7 +63,7 @@ def test_rates_of_labels_are_uniform_about_the_missing_rate():
 def test_every_subset_is_equally_likely(monkeypatch, at_once):
     monkeypatch.setattr(command, "_DRAWN_AT_ONCE", at_once)
     observed = Counter()
-    for seed in range(3000):
+    for seed in range(1000):
         drawn = UniformDraw(6, 0.5, seed)(np.arange(6), np.array([2, 0, 1, 3]))
         observed[tuple(np.flatnonzero(drawn))] += 1
     assert_uniform(observed, 20)  # 3 of 6

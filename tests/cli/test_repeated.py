@@ -31,7 +31,8 @@ def once_and_twice(drawn, tmp_path):
 @pytest.mark.parametrize("features", ["linear", *slow("rbf")])
 def test_training_expects_what_it_would_of_each_line_once(run, once_and_twice, features):
     once, twice = (
-        run.json("train", path, "--features", features, "--cost", 10, "--levels", 2) for path in once_and_twice
+        run.json("train", path, "--features", features, "--cost", 10, "--epochs", 3, "--levels", 2)
+        for path in once_and_twice
     )
     assert not once["warnings"] or "have exactly the features" not in once["warnings"][0]
     assert "50% of the instances have exactly the features of an earlier one" in twice["warnings"][0]
@@ -62,15 +63,18 @@ def test_instances_that_belong_together_stay_in_one_fold(nearly_twice):
 
 
 def test_sets_in_a_file(run, nearly_twice, tmp_path):
+    """Each instance and its like have a feature of their own, by which labels are learned by heart."""
     X, S, of = nearly_twice
-    (tmp_path / "twice.svm").write_text("".join(lines(X, S, form=".9g")))
+    rows = zip(lines(X, S, form=".9g"), of + X.shape[1] + 1, strict=True)
+    (tmp_path / "twice.svm").write_text("".join(f"{line.rstrip()} {own}:9\n" for line, own in rows))
     (tmp_path / "sets.txt").write_text("".join(f"book {k % 250}\n" for k in of))
-    arguments = "train", tmp_path / "twice.svm", "--features", "linear", "--levels", 1, "--json"
+    settings = "--features", "linear", "--levels", 1, "--cost", 30, "--epochs", 5, "--json"
+    arguments = "train", tmp_path / "twice.svm", *settings
     apart, joined = (
         json.loads(run(*arguments, *more).stdout)["expected_micro_f1"]
         for more in ((), ("--same-fold", tmp_path / "sets.txt"))
     )
-    assert joined < apart
+    assert joined < apart - 0.1
 
 
 @pytest.mark.parametrize("kind", ["numbers", "texts"])

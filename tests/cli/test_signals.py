@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mpu_cli.__main__ import main
 from tests.cli.started import Started
 from tests.cli.training import ALONE, QUICK
 from tests.folders import contents
@@ -99,18 +100,20 @@ def test_at_random_moments_from_the_first_import_on(tiny, tmp_path):
         assert names(tmp_path) == {"tiny.svm"}
 
 
-def test_an_ignored_signal_stays_ignored(tiny):
+def ignoring() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.write(2, b".")
+    main()
+
+
+def test_an_ignored_signal_stays_ignored(start, tiny):
     """As `nohup`, and `&` in a script, leave it."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "mpu_cli", "corrupt", str(tiny), "--missing-rate", "0.5", "-q", *ALONE],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
-    )
+    process = start("estimate-c", tiny, "-v", *ALONE, program=ignoring)
+    assert process.stderr.read(1) == "."
     while process.poll() is None:
         process.send_signal(signal.SIGINT)
         time.sleep(0.05)
-    assert process.returncode == 0
+    assert process.wait() == 0
 
 
 def test_the_end_comes_also_where_nobody_reads_what_is_said(start, tiny, tmp_path):

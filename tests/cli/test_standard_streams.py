@@ -27,23 +27,32 @@ REPORTS = {
 }
 COMPLETION = {"_MPU_COMPLETE": "bash_source"}
 needs_full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-SOME = ("evaluate", "--help")
-reports = pytest.mark.parametrize("name", [*SOME, *slow(*(name for name in REPORTS if name not in SOME))])
-UNBUFFERED = {"PYTHONUNBUFFERED": "1"}
-# Each case is a process.
-mostly_buffered = pytest.mark.parametrize(
-    "unbuffered", [{}, pytest.param(UNBUFFERED, marks=pytest.mark.slow)], ids=["buffered", "unbuffered"]
-)
+# Forked from a process that has loaded what it needs, or of its own, as a shell starts it.
+kinds = pytest.mark.parametrize("kind", ["forked", *slow("buffered", "unbuffered")])
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(run, tmp_path_factory):
     """Data, a model of them, and predictions."""
     folder = tmp_path_factory.mktemp("streams")
     (folder / "tiny.svm").write_text(TINY)
     (folder / "tiny.tags").write_text("1\n2\n1,2\n3\n\n")
-    assert shell(folder, ("train", "tiny.svm", "--quiet", *QUICK, *ALONE)).returncode == 0
+    run.ok("train", folder / "tiny.svm", "--quiet", *QUICK)
     return folder
+
+
+@pytest.fixture
+def to_full_device(start, folder):
+    """Run a command whose standard output goes to a disk that is full; give what it says, and the status."""
+
+    def go(kind: str, arguments) -> tuple[str, int]:
+        if kind == "forked":
+            with open("/dev/full", "wb") as full:  # noqa: PTH123
+                return start(*arguments, redirected=full.fileno(), cwd=folder).end()[1:]
+        done = shell(folder, arguments, "> /dev/full", **{"PYTHONUNBUFFERED": "1"} if kind == "unbuffered" else {})
+        return done.stderr, done.returncode
+
+    return go
 
 
 def shell(folder, arguments, redirection="", **environment) -> subprocess.CompletedProcess:
@@ -58,29 +67,28 @@ def last_line(text: str) -> str:
 
 
 @needs_full_device
-@mostly_buffered
-@reports
-def test_a_full_disk_under_standard_output_is_one_line(folder, name, unbuffered):
-    done = shell(folder, REPORTS[name], "> /dev/full", **unbuffered)
-    assert (done.returncode, last_line(done.stderr)) == (1, NO_ROOM)
-    assert done.stderr.count("error") == 1
+@kinds
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_full_disk_under_standard_output_is_one_line(to_full_device, kind, name):
+    said, status = to_full_device(kind, REPORTS[name])
+    assert (status, last_line(said)) == (1, NO_ROOM)
+    assert said.count("error") == 1
 
 
 @needs_full_device
-@mostly_buffered
-def test_a_full_disk_under_standard_output_harms_nothing_where_there_is_no_report(folder, unbuffered):
-    done = shell(folder, (*REPORTS["train"], "--quiet"), "> /dev/full", **unbuffered)
-    assert (done.returncode, done.stderr) == (0, "")
+@kinds
+def test_a_full_disk_under_standard_output_harms_nothing_where_there_is_no_report(to_full_device, kind):
+    assert to_full_device(kind, (*REPORTS["train"], "--quiet")) == ("", 0)
 
 
 @needs_full_device
-def test_a_full_disk_under_standard_output_is_one_object_in_json(folder):
-    done = shell(folder, (*REPORTS["evaluate"], "--log-format", "json"), "> /dev/full")
-    assert done.returncode == 1
-    assert json.loads(done.stderr.splitlines()[-1])["message"] == NO_ROOM.removeprefix("error: ").rstrip()
+def test_a_full_disk_under_standard_output_is_one_object_in_json(to_full_device):
+    said, status = to_full_device("forked", (*REPORTS["evaluate"], "--log-format", "json"))
+    assert status == 1
+    assert json.loads(said.splitlines()[-1])["message"] == NO_ROOM.removeprefix("error: ").rstrip()
 
 
-@reports
+@pytest.mark.parametrize("name", ["--help", *slow(*(name for name in REPORTS if name != "--help"))])
 def test_a_closed_standard_output_is_an_error_where_there_is_a_report(folder, name):
     done = shell(folder, REPORTS[name], ">&-")
     assert done.returncode == 1
@@ -88,32 +96,34 @@ def test_a_closed_standard_output_is_an_error_where_there_is_a_report(folder, na
 
 
 def test_a_closed_standard_input_is_an_error(folder):
-    done = shell(folder, ("corrupt", "-", "--missing-rate", "0", "-q"), "<&-")
+    done = shell(folder, ("corrupt", "-", "--missing-rate", "0", "-q", *ALONE), "<&-")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert done.stderr.startswith("error: standard input: cannot be ")
 
 
+@pytest.mark.slow  # a process that trains, as the next one
 def test_a_closed_standard_output_harms_nothing_where_there_is_no_report(folder):
     done = shell(folder, (*REPORTS["train"], "--quiet"), ">&- <&-")
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @needs_full_device
-@mostly_buffered
-@pytest.mark.parametrize("redirection", ["2>&-", *slow("2> /dev/full", "2>&- >&- <&-")])
-@pytest.mark.parametrize("options", [(), *slow((("--log-format", "json"),), (("--verbose",),))], ids=" ".join)
+@pytest.mark.slow
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("redirection", ["2>&-", "2> /dev/full", "2>&- >&- <&-"])
+@pytest.mark.parametrize("options", [(), ("--log-format", "json"), ("--verbose",)], ids=" ".join)
 def test_a_lost_log_line_does_not_cost_the_model(run, folder, tmp_path, redirection, options, unbuffered):
     arguments = ("train", folder / "tiny.svm", "-o", tmp_path / "new.mpu", *QUICK, *ALONE, *options)
     if ">&- " in redirection:
         arguments += ("--quiet",)
-    assert shell(tmp_path, arguments, redirection, **unbuffered).returncode == 0
+    assert shell(tmp_path, arguments, redirection, PYTHONUNBUFFERED=unbuffered).returncode == 0
     run.ok("predict", tmp_path / "new.mpu", folder / "tiny.svm")
 
 
 @pytest.mark.parametrize("redirection", ["2>&-", *slow("2> /dev/full")])
-def test_the_status_of_a_failure_does_not_depend_on_who_hears_of_it(folder, redirection):
-    assert shell(folder, ("predict", "none.mpu", "tiny.svm"), redirection).returncode == 1
-    assert shell(folder, ("predict",), redirection).returncode == 2
+@pytest.mark.parametrize(("arguments", "status"), [(("predict",), 2), *slow((("predict", "none.mpu", "tiny.svm"), 1))])
+def test_the_status_of_a_failure_does_not_depend_on_who_hears_of_it(folder, redirection, arguments, status):
+    assert shell(folder, arguments, redirection).returncode == status
 
 
 def test_a_closed_descriptor_does_not_become_that_of_a_file(folder, tmp_path):
@@ -162,9 +172,9 @@ def test_a_report_has_its_lines_whatever_the_name_of_the_file(run, tmp_path):
 
 
 @needs_full_device
-@mostly_buffered
+@pytest.mark.parametrize("unbuffered", ["", *slow("1")])
 def test_the_script_of_shell_completion_finds_no_room(folder, unbuffered):
-    done = shell(folder, (), "> /dev/full", **COMPLETION, **unbuffered)
+    done = shell(folder, (), "> /dev/full", PYTHONUNBUFFERED=unbuffered, **COMPLETION)
     assert (done.returncode, done.stderr) == (1, NO_ROOM)
 
 

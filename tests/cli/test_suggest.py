@@ -10,6 +10,9 @@ from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from tests.cli.tables import table
 
+LINEAR = "--features", "linear"
+QUICK = *LINEAR, "--cost", 10, "--epochs", 3, "--levels", 1
+
 
 @pytest.fixture
 def complete(digits, tmp_path):
@@ -46,7 +49,7 @@ def test_lists_what_was_removed(run, incomplete, tmp_path):
 
 def test_fills_in_what_raises_f1(run, incomplete, complete, tmp_path):
     source, _ = incomplete
-    options = ("--c", "0.7", "--features", "linear")
+    options = ("--c", "0.7", *QUICK)
     run.ok("suggest", source, "--format", "svm", *options, "-o", tmp_path / "filled.svm")
     before, after, truth = (read(path).labels.toarray() for path in (source, tmp_path / "filled.svm", complete))
     assert (after >= before).all()
@@ -66,7 +69,7 @@ def test_data_that_are_edited_before_labels_are_filled_in_are_an_error(run, tiny
         return find(*arguments)
 
     monkeypatch.setattr(suggest, "find", find_and_edit)
-    options = ("--c", 0.5, "--cost", 1, "--epochs", 1, "--top", 2)
+    options = ("--c", 0.5, *QUICK, "--top", 2)
     result = run("suggest", tiny, *options, "--format", "svm", "-o", tmp_path / "filled.svm")
     assert result.exit_code == 1
     assert "changed while it was being read; try again" in result.stderr
@@ -76,7 +79,7 @@ def test_data_that_are_edited_before_labels_are_filled_in_are_an_error(run, tiny
 def test_decisions_are_learned_from_and_not_listed_again(run, incomplete, tmp_path):
     source, removed = incomplete
     first, checked = tmp_path / "missing.tsv", tmp_path / "checked.tsv"
-    options = ("--top", 40, "--c", "0.7", "--cost", 10, "--epochs", 3)
+    options = ("--top", 40, "--c", "0.7", *QUICK)
     run("suggest", source, *options, "-o", first)
     listed = table(first)
     assert len(listed) == 40
@@ -90,7 +93,7 @@ def test_decisions_are_learned_from_and_not_listed_again(run, incomplete, tmp_pa
 
 
 def test_a_list_of_which_nothing_is_decided_begins_with_what_is_not_known(run, incomplete, tmp_path):
-    options = ("--top", 40, "--features", "linear", "--cost", 10, "--epochs", 3, "-o", tmp_path / "missing.tsv")
+    options = ("--top", 40, *QUICK, "-o", tmp_path / "missing.tsv")
     first = run("suggest", incomplete[0], *options)
     report = run.json("suggest", incomplete[0], *options, "-q")
     assert first.stderr.splitlines()[-1].startswith("of these 40, ")
@@ -105,7 +108,7 @@ def test_a_list_of_which_nothing_is_decided_begins_with_what_is_not_known(run, i
 
 def test_before_any_decision_a_c_near_one_does_not_limit_what_may_be_right(run, complete, tmp_path):
     """Labels of a collection in which people leave out the same ones again and again look complete, too."""
-    options = ("--features", "linear", "--cost", 10, "--epochs", 3, "-o", tmp_path / "missing.tsv")
+    options = (*QUICK, "-o", tmp_path / "missing.tsv")
     report = run.json("suggest", complete, *options, "--top", 200)
     assert report["right_low"] < 1
     assert report["right"] <= report["missing"] < report["missing_high"] < 100 < report["right_high"] < 200
@@ -115,7 +118,7 @@ def test_where_all_is_known_nothing_is_missing(run, tmp_path):
     data, checked = tmp_path / "data.svm", tmp_path / "checked.tsv"
     data.write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n 3:1\n")
     checked.write_text("instance\tlabel\tverdict\n" + "".join(f"{i}\t*\tno\n" for i in range(1, 5)))
-    report = run.json("suggest", data, "--reviewed", checked, "-o", tmp_path / "out.tsv")
+    report = run.json("suggest", data, "--reviewed", checked, *QUICK, "-o", tmp_path / "out.tsv")
     assert (report["missing"], report["listed"]) == (0, 0)
     assert table(tmp_path / "out.tsv") == []
 
@@ -124,7 +127,7 @@ def test_instances_of_a_second_file_are_not_listed(run, tmp_path):
     data, more = tmp_path / "data.svm", tmp_path / "more.svm"
     data.write_text("".join(f"1 1:1 {i}:.1\n2 2:1 {i}:.1\n 1:1 2:1 {i}:.1\n" for i in range(3, 23)))
     more.write_text("".join(f"1 1:1 {i}:.1\n2 2:1 {i}:.1\n1,2 1:1 2:1 {i}:.1\n" for i in range(23, 43)))
-    options = ("--fully-labelled", more, "--cost", 10, "--epochs", 5)
+    options = ("--fully-labelled", more, *QUICK)
     run.ok("suggest", data, *options, "--top", 10, "-o", tmp_path / "out.tsv")
     assert all(int(row["instance"]) % 3 == 0 and int(row["instance"]) <= 60 for row in table(tmp_path / "out.tsv"))
     filled = tmp_path / "filled.svm"
@@ -141,7 +144,7 @@ def test_what_people_said_outweighs_the_file_and_what_is_implied(run, tmp_path):
     data.write_text("1,2 1:1\n2 2:1\n2 1:1 2:1\n3 3:1 # text\n" * 10)
     rules.write_text("2 9\n")
     checked.write_text("instance\tlabel\tverdict\tsource\n1\t1\tno\tsuggestion\n2\t*\tno\tsuggestion\n")
-    args = ("suggest", data, "--reviewed", checked, "--format", "svm", "--c", 0.999, "--cost", 1)
+    args = ("suggest", data, "--reviewed", checked, "--format", "svm", "--c", 0.999, *LINEAR, "--cost", 1)
     run.ok(*args, "--implied", rules, "--fill-implied", "-o", out)
     lines = out.read_text().splitlines()
     assert lines[0].startswith("2,9") and lines[0].endswith(" 1:1")
@@ -153,7 +156,7 @@ def test_what_people_said_outweighs_the_file_and_what_is_implied(run, tmp_path):
 
 def test_probabilities_are_the_out_of_fold_predictions_of_a_training(run, incomplete, tmp_path):
     source, _ = incomplete
-    options = ("--c", 0.7, "--cost", 10, "--epochs", 3, "--levels", 1, "-q")
+    options = ("--c", 0.7, *QUICK, "-q")
     oof = tmp_path / "oof.txt"
     run.ok("suggest", source, *options, "-o", tmp_path / "missing.tsv")
     run.ok("train", source, *options, "-o", tmp_path / "d.mpu", "--oof", oof)

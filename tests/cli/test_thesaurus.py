@@ -13,6 +13,7 @@ from mpu_cli.svmlight.reader import read
 from tests.cli.tables import table
 from tests.text.test_thesaurus import TURTLE
 
+QUICK = "--c", 0.5, "--cost", 30, "--epochs", 5, "-q"
 TEXTS = ["red apple sweet", "green apple sweet", "green pear sweet", "yellow pear soft", "brown walnut hard", "walnut"]
 TAGS = [["Apple"], ["https://example.org/apple"], ["Pear"], ["<https://example.org/pear>"], ["Nuss"], ["Fruits"]]
 
@@ -38,7 +39,7 @@ def test_tags_are_labels_by_any_name_and_by_uri(vectors):
 
 
 def test_predictions_have_uris(run, vectors, tmp_path):
-    run.ok("train", vectors / "books.svm", "-o", tmp_path / "m", "-q", "--levels", 1)
+    run.ok("train", vectors / "books.svm", "-o", tmp_path / "m", *QUICK, "--levels", 1)
     out = tmp_path / "out"
     run.ok("predict", tmp_path / "m", "--text", "apple", "--format", "jsonl", "--top-k", 5, "-o", out)
     record = json.loads(out.read_text())
@@ -52,7 +53,7 @@ def test_predictions_have_uris(run, vectors, tmp_path):
 
 
 def test_predictions_have_what_their_labels_imply(run, vectors, tmp_path):
-    run.ok("train", vectors / "books.svm", "-o", tmp_path / "m", "-q", "--levels", 1)
+    run.ok("train", vectors / "books.svm", "-o", tmp_path / "m", *QUICK, "--levels", 1)
     args = "predict", tmp_path / "m", "--text", "pear", "--fill-implied", "--top-k", 1, "--format"
     record = json.loads(run(*args, "jsonl").stdout)
     assert record["labels"] == ["Pear", "Fruit"]
@@ -70,7 +71,7 @@ def test_predictions_have_what_their_labels_imply(run, vectors, tmp_path):
 
 def test_what_a_label_implies_is_not_suggested(run, vectors, tmp_path):
     out = tmp_path / "missing.tsv"
-    run.ok("suggest", vectors / "books.svm", "--per-instance", 5, "-o", out, "-q", "--c", 0.5)
+    run.ok("suggest", vectors / "books.svm", "--per-instance", 5, "-o", out, *QUICK)
     suggested = {(int(row["instance"]) - 1, row["label"]) for row in table(out)}
     with_fruit = {instance % 6 for instance, label in suggested if label == "Fruit"}
     assert with_fruit.issubset({4})  # all others have it, or a narrower one
@@ -78,7 +79,7 @@ def test_what_a_label_implies_is_not_suggested(run, vectors, tmp_path):
 
 def test_why_a_label_is_suggested(run, vectors, tmp_path):
     out, model = tmp_path / "missing.tsv", tmp_path / "books.mpu"
-    options = "--per-instance", 5, "-o", out, "-q", "--c", 0.5, "--levels", 2, "--why"
+    options = "--per-instance", 5, "-o", out, *QUICK, "--levels", 2, "--why"
     run.ok("suggest", vectors / "books.svm", *options, "--numbers", "--model", model)
     features, trained = read(vectors / "books.svm").features.toarray(), load(model)
     weights = dict(

@@ -103,11 +103,14 @@ def test_quiet_prints_nothing(run, tiny):
     assert run("train", tiny, *QUICK, "-q", "--json").stdout.startswith("{")
 
 
-@pytest.mark.parametrize("options", [LINEAR, *slow((("--threshold", "per-label", "--levels", 3),))])
+@pytest.mark.parametrize(
+    "options",
+    [(*LINEAR, "--cost", 10, "--epochs", 2), *slow((("--cost", 10, "--threshold", "per-label", "--levels", 3),))],
+)
 def test_the_same_seed_is_the_same_bytes_on_any_number_of_threads(run, corrupted, tmp_path, options):
     names = {"one": (1, 0), "two": (2, 0), "other": (2, 1)}
     for name, (jobs, seed) in names.items():
-        run("train", corrupted / "part.svm", "-o", tmp_path / name, "-j", jobs, "--seed", seed, "--cost", 10, *options)
+        run("train", corrupted / "part.svm", "-o", tmp_path / name, "-j", jobs, "--seed", seed, *options)
     one, two, other = (model_files(tmp_path / name) for name in names)
     assert one == two
     assert not {name for name in one if name.startswith("level")} & other.keys()

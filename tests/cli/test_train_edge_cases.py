@@ -38,7 +38,7 @@ def test_the_largest_index_costs_what_another_does(run, tmp_path):
 
 def test_dense_features_with_the_largest_indices_are_learned_without_a_kernel(run, tmp_path):
     """A model with a kernel would have landmarks as wide as the largest index."""
-    draws = np.random.default_rng(0).standard_normal((300, 3))
+    draws = np.random.default_rng(0).standard_normal((120, 3))
     source = tmp_path / "wide.svm"
     lines = (f"{int(a > 0)},{2 + int(b > 0)} 7:{a:.3f} 9:{b:.3f} 2147483646:{z:.3f}\n" for a, b, z in draws)
     source.write_text("".join(lines))

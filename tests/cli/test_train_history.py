@@ -2,12 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
+from mpu_cli.cli.actions.train import append
 from tests.cli.training import QUICK, message
+from tests.forked import PROCESSES
 
 
 @pytest.fixture
@@ -72,11 +72,18 @@ def test_a_line_that_was_cut_short_is_not_continued(run, tiny, history):
     assert history.read_text().startswith('{"time": "2026-0\n{"time": "')
 
 
+def append_often(history, letter: str) -> None:
+    for _ in range(200):
+        append(history, {"time": "now", "text": letter * 3000})
+
+
 def test_trainings_at_the_same_time_do_not_mix_their_lines(history):
-    code = "import sys; from pathlib import Path; from mpu_cli.cli.actions.train import append\n"
-    code += "for i in range(200): append(Path(sys.argv[1]), {'time': 'now', 'text': sys.argv[2] * 3000})"
-    processes = [subprocess.Popen([sys.executable, "-c", code, history, letter]) for letter in "ab"]
-    assert [process.wait() for process in processes] == [0, 0]
+    processes = [PROCESSES.Process(target=append_often, args=(history, letter)) for letter in "ab"]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
     assert len(entries(history)) == 400
 
 
