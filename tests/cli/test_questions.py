@@ -178,7 +178,7 @@ def test_a_plan_says_what_more_answers_buy(run, problem, checked, complete):
     assert "or more questions" in run(*command, "--plan", then).stdout
 
 
-@slow_uncompiled
+@pytest.mark.slow
 def test_a_plan_has_questions(run, problem):
     result = run("estimate-c", problem[2], *LINEAR, "--plan", "0.3,0.15,0.001", "--json", "-q")
     report = json.loads(result.stdout)

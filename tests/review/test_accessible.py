@@ -4,6 +4,8 @@ from importlib.resources import files
 
 import pytest
 
+from tests.slow import slow
+
 pytest.importorskip("axe_core_python")
 
 
@@ -27,7 +29,10 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize(("state", "scheme"), [*((state, "light") for state in STATES), ("decided", "dark")])
+OTHERS = (("searching", "light"), ("help", "light"), ("next", "light"), ("decided", "dark"))
+
+
+@pytest.mark.parametrize(("state", "scheme"), [("begun", "light"), ("decided", "light"), *slow(*OTHERS)])
 def test_the_review_page(page, state, scheme):
     media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.slow import slow
+
 
 @pytest.fixture
 def sized(page):
@@ -13,7 +15,7 @@ def sized(page):
     page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-@pytest.mark.parametrize("width, beside", [(320, False), (600, False), (1280, True)])
+@pytest.mark.parametrize("width, beside", [(320, False), (1280, True), *slow((600, False))])
 def test_fits(page, sized, width, beside):
     sized(width)
     page.press("/", "s")

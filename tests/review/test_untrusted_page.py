@@ -75,11 +75,11 @@ def test_what_the_browser_kept_may_be_anything(page):
     assert page.messages() == []
 
 
-@pytest.mark.parametrize("at, title", [("1.5", 4), ("-7", 1), ("Infinity", 2), ("constructor", 1)])
-def test_where_one_was_may_be_anything(page, at, title):
-    page.run(f"localStorage.setItem(data.key + '/at', '{at}')")
-    page.open()
-    assert page.text("#title") == f"Instance {title}"
+def test_where_one_was_may_be_anything(page):
+    for at, title in (("1.5", 4), ("-7", 1), ("Infinity", 2), ("constructor", 1)):
+        page.run(f"localStorage.setItem(data.key + '/at', '{at}')")
+        page.open()
+        assert page.text("#title") == f"Instance {title}"
     page.press("e")
     assert page.messages() == []
 
