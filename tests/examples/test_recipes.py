@@ -11,14 +11,12 @@ import subprocess
 import pytest
 
 from tests.conftest import ROOT
-from tests.examples.conftest import EXAMPLES, NEWS
+from tests.examples.conftest import EXAMPLES, HELD_OUT, NEWS
 
-HELD_OUT = "1,2 1:1 2:1\n2 2:1\n1 1:1\n" * 30  # no copy of NEWS
 QUICK = "--levels 1 --c 0.9 --cost 30 --epochs 5"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_goes_on_with_the_present_model_where_the_new_one_is_worse(shell, place):
     shutil.copy(EXAMPLES / "Makefile.nightly", place)
     (place / "test.svm").write_text("".join(f"{line} {i}:0.1\n" for i, line in enumerate(HELD_OUT.splitlines(), 3)))

@@ -2,24 +2,18 @@
 
 import gzip
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 from textwrap import dedent
 
 import pytest
 
 from tests.conftest import ROOT
 from tests.data.debian_packages import packages
+from tests.examples.conftest import HELD_OUT, NEWS
 
 PAGES = [ROOT / page for page in ("README.md", "docs/guide/engineer.md")]
 BLOCKS = [dedent(block) for page in PAGES for block in re.findall(r"(?:^    .*\n)+", page.read_text(), re.MULTILINE)]
-NEWS = "1 1:1\n2 2:1\n1,2 1:1 2:1\n" * 30
 OTHER_NEWS = "3 1:1\n4 2:1\n3,4 1:1 2:1\n" * 30
-HELD_OUT = "1,2 1:1 2:1\n2 2:1\n1 1:1\n" * 30  # no copy of these
-NEW = " 1:1\n 2:1\n"
 
 
 def guide(page: str) -> str:
@@ -37,29 +31,6 @@ def recipe(*words: str) -> str:
     """The one indented block of code of these pages that has these words."""
     (block,) = (block for block in BLOCKS if all(word in block for word in words))
     return block
-
-
-@pytest.fixture
-def shell(tmp_path, mpu_program):
-    """Run a program in a directory with news; `mpu` is this one, and a `make` around these tests hands no flags on."""
-    (tmp_path / "bin").mkdir()
-    python = f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" "$@"\n'
-    for name, content in (("mpu", mpu_program), ("python", python)):
-        program = tmp_path / "bin" / name
-        program.write_text(content)
-        program.chmod(0o755)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    environment["PATH"] = f"{tmp_path / 'bin'}:{environment['PATH']}"
-    (tmp_path / "news.svm").write_text(NEWS)
-    (tmp_path / "test.svm").write_text(HELD_OUT)
-    (tmp_path / "new.svm").write_text(NEW)
-
-    def run(*command: str) -> subprocess.CompletedProcess:
-        if shutil.which(command[0], path=environment["PATH"]) is None:
-            pytest.skip(f"{command[0]} is not installed")
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-
-    return run
 
 
 @pytest.fixture
