@@ -4,7 +4,6 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
 from mpu_cli.core.labels.problem import kin_of, share_repeated
-from mpu_cli.core.validation import deal
 
 
 def instances(rows) -> csr_array:
@@ -36,12 +35,3 @@ def test_values_and_places_count(twice):
     scaled = csr_array(features)
     scaled.data[: scaled.indptr[1]] *= 2
     assert share_repeated(kin_of(scaled)) == pytest.approx(59 / 120)
-
-
-@pytest.mark.parametrize("m", [2, 3, 5])
-def test_a_fold_has_all_that_are_the_same(twice, m):
-    features, order = twice
-    folds = deal(120, m, 7, kin_of(features))
-    assert_array_equal(np.sort(np.concatenate(folds)), np.arange(120))
-    for rows in folds:
-        assert not np.isin(order[rows], np.delete(order, rows)).any()

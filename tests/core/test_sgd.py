@@ -27,14 +27,6 @@ def objective(X, s, c, cost, w, b) -> float:
     return pu_loss(X @ w + b, s, c).mean() + w @ w / (2 * cost * len(X))
 
 
-def test_probabilities_are_those_of_a_logistic_model():
-    X = np.array([[1, 0], [0, 2], [-1, 1]], np.float32)
-    model = LinearModel(np.array([[1, 0, -2], [0.5, 1, 0]], np.float32), np.array([0, -1, 0.5], np.float32))
-    probabilities = model.probabilities(Features.of(as_features(X)))
-    assert probabilities.dtype == np.float32
-    assert_allclose(probabilities, expit(X @ model.weights + model.bias), rtol=1e-6)
-
-
 @pytest.mark.parametrize("cost", [0.1, 3.0])
 def test_complete_labels_converge_to_logistic_regression(cost):
     """scikit-learn minimises C * sum of losses + ||w||^2 / 2: our objective times C n, so that its C is ours."""

@@ -7,9 +7,7 @@ from mpu_cli.core.frequency import review_frequency as posterior
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.review_frequency import from_review, from_second_file, instances_to_review
 from mpu_cli.core.labels.verified import VerifiedLabels
-from mpu_cli.errors import DataError
 from tests.core.simulated import as_labels
-from tests.golden import refused
 from tests.slow import slow
 
 
@@ -143,12 +141,6 @@ def test_only_the_sampled_instances_count_each_once():
     assert from_review(as_labels(S), verified, np.array([1, 0, 1])).rates == once.rates
     assert_array_equal(once.true, [2])
     assert once.c > from_review(as_labels(S), verified, np.array([4, 5])).c
-
-
-def test_unfinished_instances_are_refused():
-    verified = VerifiedLabels.of((3, 1), true=([1], [0]), complete=[0])
-    with refused(DataError):
-        from_review(as_labels(np.ones((3, 1))), verified, np.array([0, 1]))
 
 
 def test_contradiction_is_outside_of_the_interval_that_leaves_out_one_percent():
