@@ -16,7 +16,7 @@ from mpu_cli import (
 
 NAMES = ["arts", "music", "news"]
 MODELS = [
-    lambda: MPUClassifier(levels=1, c=0.5, C=10.0),
+    lambda: MPUClassifier(levels=1, c=0.5, C=10.0, epochs=3, folds=2),
     lambda: IncompleteLabelClassifier(LogisticRegression(), c=0.5, folds=2),
 ]
 

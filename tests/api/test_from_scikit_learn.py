@@ -1,7 +1,5 @@
 """What users of scikit-learn do, with both classifiers: the table of docs/guide/from-scikit-learn.md, row by row."""
 
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -31,7 +29,7 @@ def test_a_pipeline(model, halved):
     X, Y, S = halved
     pipeline = make_pipeline(StandardScaler(), model).fit(X * [1, 10, 100], S)
     assert f1_score(Y, pipeline.predict(X * [1, 10, 100]), average="micro") > 0.9
-    assert pipeline.decision_function(X * [1, 10, 100]).shape == Y.shape
+    np.testing.assert_array_equal(pipeline.decision_function(X * [1, 10, 100]) >= 0, pipeline.predict(X * [1, 10, 100]))
 
 
 def test_a_grid_search(model, halved):
@@ -47,16 +45,6 @@ def test_cross_val_predict(model, halved):
     held_out = cross_val_predict(model, X, S, cv=3, method="predict_proba")
     assert held_out.shape == Y.shape
     assert label_ranking_average_precision_score(Y, held_out) > 0.9
-
-
-def test_clones_and_pickles(model, halved):
-    X, _, S = halved
-    p = model.fit(X, S).predict_proba(X)
-    np.testing.assert_array_equal(model.decision_function(X) >= 0, model.predict(X) == 1)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), p)
-    again = clone(model)
-    assert not hasattr(again, "classes_")
-    np.testing.assert_array_equal(again.fit(X, S).predict_proba(X), p)
 
 
 def test_data_frames(model, halved):
@@ -87,7 +75,10 @@ def test_one_class_each_of_two_is_true_or_unknown(model, halved):
 
 @pytest.mark.parametrize(
     "model",
-    [MPUClassifier(features="rbf", levels=1), IncompleteLabelClassifier(RandomForestClassifier(10, random_state=0))],
+    [
+        MPUClassifier(features="rbf", levels=1, C=10.0),
+        IncompleteLabelClassifier(RandomForestClassifier(10, random_state=0)),
+    ],
 )
 def test_of_more_classes_each_instance_has_one(model):
     X, y = load_iris(return_X_y=True)

@@ -110,7 +110,7 @@ def test_the_posterior_follows_bayes_rule():
 @pytest.mark.parametrize("container", [np.asarray, *slow(csr_array)])
 def test_what_is_missing_is_found_out_of_fold(halved, container):
     X, truth, S = halved
-    found = out_of_fold(container(X), container(np.insert(S, 1, 0, axis=1)), MPUClassifier(features="linear"))
+    found = out_of_fold(container(X), container(np.insert(S, 1, 0, axis=1)), MPUClassifier(features="linear", C=10.0))
     assert found.probabilities.shape == found.posteriors.shape == (600, 4)
     assert not found.posteriors[:, 1].any()
     assert np.isnan(found.c).tolist() == [False, True, False, False]
@@ -120,7 +120,7 @@ def test_what_is_missing_is_found_out_of_fold(halved, container):
     assert missing.ravel()[best].mean() > 0.9
     c = found.c[0]
     assert posteriors.sum() == pytest.approx(S.sum() * (1 - c) / c, rel=0.05)
-    right = MPUClassifier(c=S.sum() / truth.sum(), features="linear")
+    right = MPUClassifier(c=S.sum() / truth.sum(), features="linear", C=10.0)
     posteriors = np.where(S, 0, out_of_fold(container(X), container(S), right).posteriors)
     assert posteriors.sum() == pytest.approx(missing.sum(), rel=0.1)
 
@@ -137,7 +137,7 @@ def test_out_of_fold_predictions_are_not_of_models_that_saw_the_instance():
 @slow_uncompiled
 def test_thresholds_are_those_of_a_training(halved):
     X, _, S = halved
-    estimator = MPUClassifier(random_state=1, features="linear", C=10.0)
+    estimator = MPUClassifier(random_state=1, features="linear", C=10.0, levels=1)
     found = out_of_fold(X, S, estimator)
     for criterion in ("pu-f1", "per-label"):
         model = estimator.set_params(threshold=criterion).fit(X, S)

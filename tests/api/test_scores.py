@@ -124,7 +124,7 @@ def test_what_is_not_known_is_ignored(scored):
     X, _, S, P = scored
     unknown = np.random.default_rng(0).random(S.shape) < 0.1
     S = np.where(unknown, 0, S)
-    model = MPUClassifier(levels=1, C=10.0, epochs=3, c=0.5)
+    model = MPUClassifier(levels=1, C=10.0, epochs=3, folds=2, c=0.5)
     p = model.fit(X, S, ignored=unknown.astype(int)).predict_proba(X)
     assert not np.array_equal(p, model.fit(X, S).predict_proba(X))
     best = choose_thresholds(P, S, 0.5, ignored=unknown.astype(int))

@@ -7,14 +7,14 @@ from mpu_cli.svmlight.reader import read
 
 
 def generate(prefix, *options):
-    result = CliRunner().invoke(main, [str(prefix), "--features", "3000", "--labels", "20", *options])
+    result = CliRunner().invoke(main, [str(prefix), "--features", "1000", "--labels", "20", *options])
     assert result.exit_code == 0, result.output
     return prefix.with_name(f"{prefix.name}-train.svm"), prefix.with_name(f"{prefix.name}-test.svm")
 
 
 def test_files_hold_the_documents(tmp_path):
     train, test = generate(tmp_path / "x", "--instances", "30", "--test-instances", "20", "--seed", "3")
-    corpus = Corpus(3000, 20, seed=3)
+    corpus = Corpus(1000, 20, seed=3)
     for part, (path, instances) in enumerate([(train, 30), (test, 20)]):
         (documents,) = corpus.chunks(instances, part)
         data = read(path)

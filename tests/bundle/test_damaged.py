@@ -2,7 +2,6 @@
 
 import copy
 import json
-import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from tests.bundle.models import (
     same_directory,
 )
 from tests.golden import refused
+from tests.memory import peak_below
 from tests.slow import slow
 
 
@@ -38,13 +38,8 @@ from tests.slow import slow
 def test_a_damaged_model_is_refused_by_name_in_little_memory(path, make, damage):
     bundle.save(make(), path)
     damage(path)
-    tracemalloc.start()
-    try:
-        with refused(ModelError, "news.mpu"):
-            bundle.load(path)
-        assert tracemalloc.get_traced_memory()[1] < 16 * MEGABYTE
-    finally:
-        tracemalloc.stop()
+    with peak_below(16 * MEGABYTE), refused(ModelError, "news.mpu"):
+        bundle.load(path)
 
 
 def test_undamaged_changes_load(saved, tmp_path):
@@ -109,14 +104,10 @@ def places(value, path=()) -> list[tuple]:
 def test_a_small_model_of_countless_features_takes_little_memory(sparse, width):
     edit(sparse, features=width)
     matrix = csr_array((np.ones(2, np.float32), [1, width - 1], [0, 2]), shape=(1, width))
-    tracemalloc.start()
-    try:
+    with peak_below(72 * MEGABYTE):  # of 2^24 features there is a table
         model = bundle.load(sparse)
         assert model.occurring.count(matrix) == 1
         assert model.predictor.probabilities(matrix).shape == (1, Q)
-        assert tracemalloc.get_traced_memory()[1] < 72 * MEGABYTE  # of 2^24 features there is a table
-    finally:
-        tracemalloc.stop()
 
 
 _SIZE = MEGABYTE // 8
@@ -150,10 +141,6 @@ def test_a_manifest_takes_memory_of_the_order_of_its_size(saved, name):
             values["sha256"] = digest(values)
         path.write_text(json.dumps(values, ensure_ascii=False, separators=(",", ":")))
         del values, inner
-        tracemalloc.start()
-        try:
-            with suppress(ModelError):  # a long text among the options is harmless
-                bundle.load(saved)
-            assert tracemalloc.get_traced_memory()[1] < 16 * path.stat().st_size + 2 * MEGABYTE
-        finally:
-            tracemalloc.stop()
+        # A long text among the options is harmless.
+        with peak_below(16 * path.stat().st_size + 2 * MEGABYTE), suppress(ModelError):
+            bundle.load(saved)

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from mpu_cli.cli import messages
 from mpu_cli.errors import MpuError
+from tests.folders import names
 
 pytest.importorskip("fsspec")
 
@@ -41,15 +42,11 @@ def compressed(lines: list[str]) -> bytes:
     return bz2.compress("".join(lines).encode())
 
 
-def names(folder) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
-
-
 def test_checked_file_is_kept_and_not_fetched_again(rcv1, tiny, content, tmp_path, capsys):
     whole = compressed(LINES)
     rcv1.fetch(tiny, content(whole), tmp_path)
     assert (tmp_path / NAME).read_bytes() == whole
-    assert names(tmp_path) == [NAME]
+    assert names(tmp_path) == {NAME}
     assert capsys.readouterr().out == f"{tmp_path / NAME}: 3 instances, 3 labels, 4 features\n"
     rcv1.fetch(tiny, content(b""), tmp_path)
     assert capsys.readouterr().out == f"{tmp_path / NAME}: already here\n"
@@ -70,7 +67,7 @@ def test_wrong_contents_are_named_and_removed(rcv1, tiny, content, tmp_path, lin
         rcv1.fetch(tiny, content(compressed(lines)), tmp_path)
     assert str(error.value).startswith(f"{NAME}: ")
     assert problem in str(error.value)
-    assert names(tmp_path) == []
+    assert not names(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +78,7 @@ def test_wrong_contents_are_named_and_removed(rcv1, tiny, content, tmp_path, lin
 def test_unreadable_files_are_removed(rcv1, tiny, content, tmp_path, data):
     with pytest.raises(MpuError):
         rcv1.fetch(tiny, content(data), tmp_path)
-    assert names(tmp_path) == []
+    assert not names(tmp_path)
 
 
 def test_command_line(rcv1, tiny, content, tmp_path, monkeypatch):
@@ -90,7 +87,7 @@ def test_command_line(rcv1, tiny, content, tmp_path, monkeypatch):
     base = content(compressed(LINES)).rstrip("/")
     args = ["small", "--base-url", base, "--folder", str(tmp_path / "new" / "rcv1")]
     assert CliRunner().invoke(rcv1.main, args).exit_code == 0
-    assert names(tmp_path / "new" / "rcv1") == [NAME]
+    assert names(tmp_path / "new" / "rcv1") == {NAME}
     again = CliRunner().invoke(rcv1.main, args)
     assert (again.exit_code, again.stderr) == (0, "")
     assert "already here" in again.stdout

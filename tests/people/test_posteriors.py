@@ -43,21 +43,12 @@ def as_list(cells):
 
 
 @pytest.mark.parametrize("top", [1, 5, 40, 10**6, None])
-def test_top_of_all(problem, top):
-    assert as_list(suggest(*problem, Choice(top=top))) == by_hand(*problem)[:top]
-
-
-@pytest.mark.parametrize(("top", "least"), [(5, None), (40, 0.25), (None, 0.25), (None, None)])
-def test_what_a_correction_makes_equal_stays_in_order(problem, top, least):
-    expected = [(i, k, min(p, np.float32(0.3))) for i, k, p in by_hand(*problem) if p >= (least or 0)]
-    found = suggest(*problem, Choice(top=top, least=least), correction=lambda p: np.minimum(p, np.float32(0.3)))
+@pytest.mark.parametrize("least", [None, 0.25])
+@pytest.mark.parametrize("most", [1, 0.3])
+def test_the_most_probable_in_order_also_where_a_correction_makes_them_equal(problem, top, least, most):
+    expected = [(i, k, min(p, np.float32(most))) for i, k, p in by_hand(*problem) if p >= (least or 0)]
+    found = suggest(*problem, Choice(top=top, least=least), correction=lambda p: np.minimum(p, np.float32(most)))
     assert as_list(found) == expected[:top]
-
-
-def test_of_at_least_a_probability(problem):
-    expected = [cell for cell in by_hand(*problem) if cell[2] >= 0.25]
-    assert as_list(suggest(*problem, Choice(least=0.25))) == expected
-    assert as_list(suggest(*problem, Choice(top=3, least=0.25))) == expected[:3]
 
 
 @pytest.mark.parametrize("k", [1, 2, Q, Q + 1])

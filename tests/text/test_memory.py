@@ -3,7 +3,7 @@
 import json
 import resource
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -19,17 +19,8 @@ from mpu_cli.text.analyzer import TermCounts, TextOptions, analyzer_of, batches
 from mpu_cli.text.stored import packed, unpacked
 from mpu_cli.text.vectorizer import Vectorizer
 from tests.golden import refused
+from tests.memory import peak_below
 from tests.slow import slow
-
-
-def peak(work: Callable[[], object]) -> int:
-    """Return the most bytes that Python and NumPy have had beyond what was there."""
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 @contextmanager
@@ -59,7 +50,8 @@ def test_batches_are_bounded_by_characters_and_by_count(sizes, most):
 def test_fitting_holds_few_long_texts(options):
     """A thousand of them took 3.3 GB."""
     texts = ("a law " + "x" * (1 << 19) for _ in range(64))  # 32 MiB; 8 of them are a batch
-    assert peak(lambda: Vectorizer(stem="none", ngrams=(1, 1), **options).fit(texts)) < 16 << 20
+    with peak_below(16 << 20):
+        Vectorizer(stem="none", ngrams=(1, 1), **options).fit(texts)
 
 
 def test_long_words_are_not_stemmed_nor_kept():
@@ -86,7 +78,8 @@ def test_long_words_are_not_stemmed_nor_kept():
 def test_ngrams_of_a_long_text_are_taken_one_by_one(options, text):
     """All at once, those of a word of 3 MB took 1.7 GB."""
     Vectorizer(**options).fit([text[:1000]])  # what stays of the first
-    assert peak(lambda: Vectorizer(**options).fit([text]).transform([text])) < 2 << 20
+    with peak_below(2 << 20):
+        Vectorizer(**options).fit([text]).transform([text])
 
 
 def test_rare_terms_are_forgotten_where_there_are_too_many_or_long_ones(monkeypatch):
@@ -103,8 +96,7 @@ def test_rare_terms_are_forgotten_where_there_are_too_many_or_long_ones(monkeypa
 @pytest.mark.parametrize("bits", [24, 30])
 def test_hashes_take_no_room_where_they_do_not_occur(tmp_path, bits):
     """2^28 of them took 4.3 GB for one record, and 2 GB on disk."""
-
-    def work() -> None:
+    with room(1 << 30), peak_below(200 << 20):
         fitted = Vectorizer(hashing=bits, stem="none").fit(["digital television", "digital radio"])
         assert fitted.transform(["digital waves"]).shape == (1, 2**bits)
         assert fitted.transform([]).shape == (0, 2**bits)
@@ -112,9 +104,6 @@ def test_hashes_take_no_room_where_they_do_not_occur(tmp_path, bits):
         fitted.save(tmp_path / "kept")
         again = Vectorizer.of(unpacked(packed(stored.load(tmp_path / "kept")), "model"))
         assert (again.transform(["digital waves"]) != fitted.transform(["digital waves"])).nnz == 0
-
-    with room(1 << 30):
-        assert peak(work) < 200 << 20
     assert sum(file.stat().st_size for file in (tmp_path / "kept").iterdir()) < 10_000
 
 

@@ -1,0 +1,16 @@
+"""How much memory a test may take."""
+
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def peak_below(most: int) -> Iterator[None]:
+    """Fail where Python and NumPy have so many bytes, or more, beyond what was there."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < most
+    finally:
+        tracemalloc.stop()
