@@ -32,17 +32,6 @@ def review(Y, rows):
     return {"verified": verified, "sampled": rows}
 
 
-def test_c_comes_from_the_reviewed_instances_and_the_automatic_estimate_stands_beside(problem):
-    X, S, Y = problem
-    reviewed = review(Y, np.arange(0, 600, 4))
-    _, report = train(Problem(X, as_labels(S), **reviewed), Options(**QUICK))
-    assert report.chosen.estimates.reviewed.instances == 150
-    expected = from_review(as_labels(S), reviewed["verified"], reviewed["sampled"], report.chosen.estimates.estimate.c)
-    assert_array_equal(report.chosen.c, expected.rates)
-    assert_array_equal(report.chosen.estimates.reviewed.true, Y[::4].sum(axis=0))
-    assert np.corrcoef(report.chosen.c, np.linspace(0.2, 0.9, 8))[0, 1] > 0.9
-
-
 def test_c_that_is_given_is_used(problem):
     X, S, Y = problem
     _, report = train(Problem(X, as_labels(S), **review(Y, np.arange(100))), Options(c=0.7, **QUICK))
