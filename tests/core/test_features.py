@@ -14,26 +14,12 @@ matrices = st.tuples(st.integers(0, 8), st.integers(0, 6)).flatmap(
 )
 
 
-def to_array(features: Features) -> np.ndarray:
-    return np.hstack([features.sparse.toarray(), features.dense])
-
-
 def both_forms(X: np.ndarray) -> list[Features]:
     """The same features as sparse columns, as dense ones, and as some of each."""
     n, D = X.shape
     dense = Features(as_features(np.empty((n, 0))), X)
     sparse = Features(as_features(X), np.empty((n, 0), np.float32))
     return [dense, sparse, Features(as_features(X[:, : D // 2]), X[:, D // 2 :])]
-
-
-@given(matrices, st.integers(0, 12))
-def test_width_cuts_or_pads(X, width):
-    expected = np.zeros((len(X), width), np.float32)
-    shared = min(width, X.shape[1])
-    expected[:, :shared] = X[:, :shared]
-    features = Features.of(as_features(X), width)
-    assert features.width == width
-    assert_array_equal(to_array(features), expected)
 
 
 def test_coherence():

@@ -9,42 +9,17 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
-from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss.pu_logistic import pu_gradient, pu_loss
-from mpu_cli.core.sgd import LearningTask, Settings, TrainingSet, initial_bias, train_block
+from mpu_cli.core.sgd import Settings, initial_bias
 from mpu_cli.core.stacking import train
 from tests import kernels
-from tests.core.simulated import as_features, as_labels, hide, linear_problem, trained
+from tests.core.simulated import as_features, as_labels, linear_problem, trained
 from tests.core.test_training import as_bytes
-from tests.core.verified import FALSE, IGNORED, TRUE, UNKNOWN, mixed, quick, verified_of
+from tests.core.verified import mixed, quick, verified_of
 from tests.slow import slow
-
-
-def training_set(X, S, frequency, settings) -> TrainingSet:
-    return TrainingSet(LearningTask(Features.of(as_features(X)), as_labels(S), frequency, settings), np.arange(len(X)))
-
 
 # Of the whole algorithm, the second kernel is slow.
 one_kernel = pytest.mark.parametrize("kernel", [kernels.AVAILABLE[-1], *slow(*kernels.AVAILABLE[:-1])], indirect=True)
-
-
-def test_loss_of_each_kind_of_cell():
-    z = np.array([-3.0, 0.0, 2.0])
-    for s in (False, True):  # a verdict outweighs the annotation
-        case = [[s]], [[TRUE]], [], np.array([0.3])
-        assert_allclose(loss_and_gradient(z, *case), loss_and_gradient(z, [[True]], [[UNKNOWN]], [], np.array([0.3])))
-        case = [[s]], [[FALSE]], [], np.array([0.3])
-        assert_allclose(loss_and_gradient(z, *case), loss_and_gradient(z, [[False]], [[UNKNOWN]], [], np.array([1.0])))
-        case = [[s]], [[IGNORED]], [], np.array([0.3])
-        assert_array_equal(loss_and_gradient(z, *case), np.zeros((2, 3)))
-        case = [[s]], [[UNKNOWN]], [0], np.array([0.3])
-        assert_allclose(loss_and_gradient(z, *case), loss_and_gradient(z, [[s]], [[UNKNOWN]], [], np.array([1.0])))
-
-
-def loss_and_gradient(z, S, verdicts, complete, rates) -> tuple[np.ndarray, np.ndarray]:
-    frequency = LabelFrequency.of(rates, (1, 1), verified_of(np.array(verdicts), complete))
-    s, c = frequency.positives(as_labels(S)).toarray(), frequency.of_cells(slice(None))
-    return pu_loss(z, s[0], c[0]), pu_gradient(z, s[0], c[0])
 
 
 @pytest.mark.usefixtures("kernel")
@@ -64,24 +39,6 @@ def test_converges_to_the_minimum_of_the_objective():
         least = minimize(value_and_gradient, np.zeros(5), jac=True)
         assert value_and_gradient(np.append(model.weights[:, k], model.bias[k]).astype(float))[0] <= least.fun * 1.01
         assert_allclose(model.weights[:, k], least.x[:-1], atol=0.08 * np.abs(least.x).max())
-
-
-@pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("verdict", [TRUE, FALSE], ids=str)
-def test_a_checked_cell_is_learned_as_with_complete_labels(verdict):
-    X, Y = linear_problem(200, 5, 3)
-    S = hide(Y, 0.5).toarray()
-    found = np.where(Y & ~S, TRUE, UNKNOWN)
-    labels, expected = Y, LabelFrequency.of(0.5, S.shape)
-    if verdict == FALSE:
-        found = np.where(S[:, 1:2] | [[True, False, True]], UNKNOWN, FALSE)
-        labels, expected = S, LabelFrequency(np.array([0.5, 1.0, 0.5]))
-    start = LinearModel(np.zeros((5, 3), np.float32), np.zeros(3, np.float32))
-    verified = LabelFrequency.of(0.5, S.shape, verified_of(found))
-    one = train_block(training_set(X, S, verified, Settings()), slice(None), start)
-    other = train_block(training_set(X, labels, expected, Settings()), slice(None), start)
-    assert_array_equal(one.weights, other.weights)
-    assert_array_equal(one.bias, other.bias)
 
 
 def test_the_bias_starts_at_the_share_of_the_cells_that_count():

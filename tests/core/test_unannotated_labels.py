@@ -123,16 +123,6 @@ def test_as_many_unannotated_labels_are_expected_as_labels_were_annotated_once(p
     assert 0.7 * named == pytest.approx(once, rel=0.01)
 
 
-@pytest.mark.parametrize("expected", [1e-6, 0.1, 2.0])
-def test_biases_expect_what_they_are_told(expected):
-    rng = np.random.default_rng(0)
-    instances = csr_array(((rng.random((400, 50)) < 0.2) * rng.random((400, 50))).astype(np.float32))
-    vectors = csr_array((9 * (rng.random((50, 300)) < 0.04)).astype(np.float32))
-    bias = unannotated_bias(instances, np.arange(400), vectors, expected, rng)
-    scores = (instances @ vectors).toarray()
-    assert expit(scores + bias)[scores > 0].sum() / 400 == pytest.approx(expected, rel=0.02)
-
-
 def test_names_that_are_nowhere_expect_nothing():
     nothing = csr_array((10, 3), dtype=np.float32)
     bias = unannotated_bias(nothing, np.arange(10), csr_array((3, 2), dtype=np.float32), 1.0, np.random.default_rng(0))

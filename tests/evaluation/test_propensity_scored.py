@@ -67,10 +67,3 @@ def test_by_their_definition_ties_and_unlisted_labels_included(example, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(truth)), max_size=3)))
     found = measured(truth, score_lists(scores, listed), propensities, *cuts)
     assert found == pytest.approx(naive(*example), rel=0, abs=1e-12)
-
-
-def test_a_rare_label_counts_more():
-    truth, propensities = np.eye(2, LABELS, dtype=bool), np.array([1, 0.25, 1, 1, 1])
-    first, second = csr_array([[0.9, 0, 0, 0, 0.1]] * 2), csr_array([[0.1, 0.9, 0, 0, 0]] * 2)
-    assert measured(truth, first, propensities)["psp_at_1"] == pytest.approx(1 / 5)
-    assert measured(truth, second, propensities)["psp_at_1"] == pytest.approx(4 / 5)

@@ -189,16 +189,6 @@ def test_two_files_with_few_labels_or_only_full_ones(here, there):
         assert 0 <= low <= high <= 1
 
 
-def test_two_shares_have_the_profile_likelihood():
-    """By brute force over lambda."""
-    s, n, y, m = 30, 200, 40, 100
-    c, share = posterior.FOR_LABELS.c[:, None], np.linspace(1e-4, 1 - 1e-4, 5000)
-    logs = s * np.log(c * share) + (n - s) * np.log1p(-c * share) + y * np.log(share) + (m - y) * np.log1p(-share)
-    found = posterior.two_shares(np.array([[s, y]]), posterior.FOR_LABELS, n, m)
-    assert_allclose(found[0], logs.max(axis=1), atol=1e-2)
-    assert posterior.FOR_LABELS.c[found[0].argmax()] == pytest.approx(s / n / (y / m), abs=0.01)
-
-
 @pytest.mark.parametrize("c", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("width", [0.2, 0.05])
 def test_a_planned_review_has_the_width_asked_for(c, width):

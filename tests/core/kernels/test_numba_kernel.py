@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, random_array
 
 from mpu_cli.core.kernels import Batches, descent, numpy_kernel
-from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.runtime.run import Run
 from tests.core.kernels.problems import problem, random_frequency
 from tests.hypotheses import examples
@@ -65,20 +64,6 @@ def test_descend_agrees_with_numpy(seed, n, D, d, q, size, epochs, warm, seen, k
         assert_allclose(of_numba, of_numpy, rtol=1e-4, atol=1e-5)
     for array, as_it_was in zip(given, before, strict=True):  # the caller's
         assert_array_equal(array, as_it_was)
-
-
-@pytest.mark.parametrize("c", [1e-6, 0.4, 1.0])
-@pytest.mark.parametrize("annotation", [0.3, 1.0])
-def test_gradient_is_that_of_the_loss_module(annotation, c):
-    z = np.concatenate([np.linspace(-1e4, 1e4, 2001), np.linspace(-100, 100, 20001), [0.0]]).astype(np.float32)
-    annotated = (np.arange(len(z)) % 2 * annotation).astype(np.float32)
-    frequency = np.full(len(z), c, np.float32)
-    gradient = z.copy()
-    numba_kernel._gradient(gradient, annotated, frequency, np.float32(1), np.zeros_like(z), np.empty(len(z), np.int32))
-    expected = pu_gradient(z.astype(np.float64), annotated, frequency.astype(np.float64))
-    assert np.isfinite(gradient).all()
-    # Between annotated and not, it is a difference.
-    assert_allclose(gradient, expected, rtol=2e-6, atol=1e-30 if annotation == 1 else 1e-7)
 
 
 def test_a_gradient_that_is_not_compiled_is_followed_by_numpy():

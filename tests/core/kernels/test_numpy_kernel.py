@@ -5,8 +5,8 @@ from scipy.special import expit
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches
-from mpu_cli.core.kernels.numpy_kernel import descend, thinned
+from mpu_cli.core.kernels import Batches
+from mpu_cli.core.kernels.numpy_kernel import descend
 from tests.core.simulated import as_features, as_labels, linear_problem
 
 OPTIONS = {"step": 0.3, "bias_step": 0.05, "decay": 0.02}
@@ -91,31 +91,3 @@ def test_goes_on_where_it_stopped(sparse_columns):
         rtol=1e-4,
         atol=1e-5,
     )
-
-
-def test_thinned_gradients_are_right_on_average():
-    gradient = np.random.default_rng(0).uniform(-1, 1, (20, 3)).astype(np.float32) * SMALL_GRADIENT
-    kept = [thinned(gradient, 64, epoch) for epoch in range(THINNED_TO_ONE_IN)]
-    assert_allclose(np.mean(kept, axis=0), gradient, rtol=1e-6)
-    assert all((np.count_nonzero(part.any(axis=1)) <= 20 // THINNED_TO_ONE_IN + 1) for part in kept)
-
-
-def test_an_instance_with_a_large_gradient_is_not_thinned():
-    gradient = np.full((20, 3), SMALL_GRADIENT / 2, np.float32)
-    gradient[5, 1] = -0.5
-    for epoch in range(THINNED_TO_ONE_IN):
-        assert_array_equal(thinned(gradient, 0, epoch)[5], gradient[5])
-
-
-def test_the_biases_move_by_all_gradients():
-    _, features, S = problem(6)
-    bias = np.full(3, -8, np.float32)
-    options = OPTIONS | {"epochs": 1, "step": 0.0}
-    final = [
-        descend(
-            Batches(features, ROWS, 4), as_labels(S * False), LabelFrequency(C), bias,
-            rng=np.random.default_rng(3), thin=thin, **options,
-        )[1]
-        for thin in (False, True)
-    ]  # fmt: skip
-    assert_array_equal(*final)
