@@ -6,7 +6,6 @@ import json
 import pytest
 
 from mpu_cli.cli.actions import vectorize
-from mpu_cli.svmlight import streams
 from tests.cli.training import QUICK, message
 
 
@@ -75,17 +74,6 @@ def test_a_compressed_copy_belongs_to_the_same_directory(run, folder):
     run.ok("train", folder / "w.svm.gz", *QUICK, "-o", folder / "out")
     assert run.json("info", folder / "out")["knows_texts"]
     run.ok("predict", folder / "out", folder / "w.svm.gz", "--format", "jsonl")
-
-
-def test_the_data_are_read_once(run, folder, monkeypatch):
-    """To compare checksums takes no second look at the data."""
-    opened = []
-    plain = streams._decompressed
-    monkeypatch.setattr(streams, "_decompressed", lambda raw, suffix: opened.append(raw.name) or plain(raw, suffix))
-    for i, arguments in enumerate((COMMANDS["train"], COMMANDS["review"])):
-        run.ok(*arguments(folder))
-        assert opened.count(str(folder / "v.svm")) == i + 1
-        (folder / "out").rename(folder / f"{i}")
 
 
 @pytest.mark.parametrize("command", ["train", "suggest", "review"])

@@ -6,7 +6,7 @@ from mpu_cli.cli.actions import corrupt as module
 from mpu_cli.cli.actions.corrupt import command as corrupt
 from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.reader import read
+from tests.cli.tables import label_sets
 from tests.golden import refused
 
 TEXT = (
@@ -20,10 +20,6 @@ def source(tmp_path):
     path = tmp_path / "in.svm"
     path.write_bytes(TEXT)
     return path
-
-
-def label_sets(path) -> list[set[int]]:
-    return [set(row.indices.tolist()) for row in read(path).labels]
 
 
 @pytest.mark.parametrize(("rate", "removed"), [(0, 0), (0.1, 1), (0.25, 3), (0.375, 4), (0.625, 8), (0.9, 11), (1, 12)])

@@ -13,6 +13,7 @@ from mpu_cli.cli.commands import experiment
 from mpu_cli.runtime.files import locked_directory
 from tests.cli.training import message
 from tests.experiment.small import problem
+from tests.svm import lines
 
 QUICK = "epochs=1:cost=10:folds=2"
 METHODS = f"br:{QUICK},mpu:c=0.5:levels=1:{QUICK}"
@@ -21,13 +22,8 @@ METHODS = f"br:{QUICK},mpu:c=0.5:levels=1:{QUICK}"
 @pytest.fixture
 def data(tmp_path):
     """Sixty instances with four labels."""
-    path = tmp_path / "small.svm"
-    instances = problem()
-    lines = []
-    for y, x in zip(instances.labels.toarray(), instances.features.toarray(), strict=True):
-        labels = ",".join(str(k) for k in y.nonzero()[0])
-        lines.append(f"{labels} " + " ".join(f"{j}:{value:.4g}" for j, value in enumerate(x, 1)) + "\n")
-    path.write_text("".join(lines))
+    path, instances = tmp_path / "small.svm", problem()
+    path.write_text("".join(lines(instances.features.toarray(), instances.labels.toarray(), form=".4g")))
     return path
 
 
@@ -116,11 +112,11 @@ def test_goes_on_where_it_stopped(compare, tmp_path):
     compare("--missing-rates", "0,0.5")
     results = tmp_path / "out" / "results.csv"
     whole = results.read_bytes()
-    lines = whole.splitlines(keepends=True)
-    results.write_bytes(b"".join(lines[:4]) + lines[4][:-7])
+    cells = whole.splitlines(keepends=True)
+    results.write_bytes(b"".join(cells[:4]) + cells[4][:-7])
     result = compare("--missing-rates", "0,0.5", "-v")
     assert "3 of 8 cells done already" in result.stderr
-    assert results.read_bytes().startswith(b"".join(lines[:4]))
+    assert results.read_bytes().startswith(b"".join(cells[:4]))
     assert sorted(line.split(b",")[:8] for line in results.read_bytes().splitlines()) == sorted(
         line.split(b",")[:8] for line in whole.splitlines()
     )
@@ -239,8 +235,8 @@ def test_no_cell_that_can_be_run_is_an_error(run, data, tmp_path):
 
 def test_files_are_pooled(run, data, tmp_path):
     parts = tmp_path / "part-train.svm", tmp_path / "part-test.svm"
-    lines = data.read_text().splitlines(keepends=True)
-    for part, some in zip(parts, (lines[:25], lines[25:]), strict=True):
+    rows_of_data = data.read_text().splitlines(keepends=True)
+    for part, some in zip(parts, (rows_of_data[:25], rows_of_data[25:]), strict=True):
         part.write_text("".join(some))
     shared = ("--methods", METHODS, "--folds", 2, "--missing-rates", "0.5")
     run("experiment", data, "--out", tmp_path / "whole", *shared)

@@ -19,9 +19,7 @@ def dense() -> str:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((120, 3)) * [1, 20, 0.1]
     far = np.square(X / [1, 20, 0.1])[:, :2].sum(axis=1)
-    labels = (",".join(["1"] * int(r > 2) + ["2"] * int(r < 1)) for r in far)
-    rows = (" ".join(f"{j}:{value:.4g}" for j, value in enumerate(row, 1)) for row in X)
-    return "".join(f"{of} {row}\n" for of, row in zip(labels, rows, strict=True))
+    return "".join(lines(X, np.column_stack([far > 2, far < 1]), form=".4g"))
 
 
 @pytest.fixture

@@ -41,23 +41,18 @@ def with_label_of_all(tmp_path):
     return write(tmp_path / "all.svm", X, S)
 
 
-def report(result) -> dict:
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
-
-
 def test_a_file_of_an_estimate_keeps_its_interval_and_its_warnings(run, noise, tmp_path):
     c = tmp_path / "c.txt"
-    estimated = report(run("estimate-c", noise, "-o", c, "--features", "linear", "--json"))  # as QUICK
+    estimated = run.json("estimate-c", noise, "-o", c, "--features", "linear")  # as QUICK
     assert len(estimated["warnings"]) == 1
     result = run("train", noise, "--c", c, *QUICK, "--json")
-    trained = report(result)
+    trained = json.loads(result.stdout)
     assert trained["warnings"] == estimated["warnings"]
     assert f"warning: {estimated['warnings'][0]}" in result.stderr
     assert trained["c_estimated"] is True
     assert trained["c"] == pytest.approx(estimated["c"], rel=1e-5)
     assert trained["c_interval"] == pytest.approx(estimated["interval"], rel=1e-4)
-    by_itself = report(run("train", noise, *QUICK, "--json"))
+    by_itself = run.json("train", noise, *QUICK)
     assert trained["expected_micro_f1_interval"] == pytest.approx(by_itself["expected_micro_f1_interval"], rel=1e-4)
     printed = run("train", noise, "--c", c, *QUICK).stdout
     assert "set by the user" not in printed
@@ -76,7 +71,7 @@ def test_no_interval_is_claimed_of_what_the_user_says(run, noise, tmp_path, give
 
 def test_every_command_that_takes_the_file_repeats_the_warnings(run, noise, tmp_path):
     c, scores = tmp_path / "c.txt", tmp_path / "scores.txt"
-    (warning,) = report(run("estimate-c", noise, "-o", c, "--features", "linear", "--json"))["warnings"]
+    (warning,) = run.json("estimate-c", noise, "-o", c, "--features", "linear")["warnings"]
     assert warning in run("suggest", noise, "--c", c, *QUICK, "-o", tmp_path / "missing.tsv").stderr
     run("train", noise, "--c", c, *QUICK, "--oof", scores)
     assert warning in run("evaluate", noise, scores, "--c", c).stderr
@@ -98,12 +93,12 @@ def test_a_c_that_annotations_refute_is_refused(run, with_frequent, tmp_path, co
 
 def test_a_label_of_all_instances_does_not_decide_c(run, with_label_of_all):
     result = run("estimate-c", with_label_of_all, "--features", "linear", "--json")
-    estimated = report(result)
+    estimated = json.loads(result.stdout)
     assert estimated["c"] == pytest.approx(0.6, abs=0.05)
     assert "label 6, which says nothing about c" in result.stderr
     trained = run("train", with_label_of_all, *QUICK, "--json")
     assert "label 6, which says nothing about c" in trained.stderr
-    c = report(trained)["c"]
+    c = json.loads(trained.stdout)["c"]
     assert c[:5] == [pytest.approx(estimated["c"])] * 5
     assert c[5] == 1  # of what all instances have, nothing is missing
     left = sum(line.split(" ")[0].count(",") for line in with_label_of_all.read_text().splitlines())

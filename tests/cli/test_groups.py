@@ -7,6 +7,7 @@ from sklearn import config_context
 from mpu_cli import MPUClassifier, bundle
 from mpu_cli.svmlight.reader import read
 from tests.golden import refused
+from tests.svm import lines
 
 QUICK = "--levels", 1, "--epochs", 5, "--features", "linear", "-q"
 
@@ -19,18 +20,10 @@ def collection(tmp_path_factory):
     truth = rng.random((1500, 6)) < 0.3
     kept = truth & (rng.random(truth.shape) < np.where(np.arange(1500) < 750, 0.9, 0.4)[:, None])
     noise = rng.random((1500, 6)) < 0.02
-    lines = [
-        ",".join(str(k + 1) for k in np.flatnonzero(labels)) + "".join(f" {k + 1}:1" for k in np.flatnonzero(features))
-        for labels, features in zip(kept, truth ^ noise, strict=True)
-    ]
-    (folder / "news.svm").write_text("\n".join(lines) + "\n")
+    (folder / "news.svm").write_text("".join(lines(truth ^ noise, kept, form="d")))
     (folder / "groups.txt").write_text("library\n" * 750 + "archive\n" * 750)
-    return (
-        folder / "news.svm",
-        folder / "groups.txt",
-        int((truth & ~kept)[:750].sum()),
-        int((truth & ~kept)[750:].sum()),
-    )
+    missing = [int((truth & ~kept)[half].sum()) for half in (slice(750), slice(750, None))]
+    return folder / "news.svm", folder / "groups.txt", *missing
 
 
 def test_estimate_c_shows_the_worst_group_first(run, collection):

@@ -174,11 +174,6 @@ SUGGEST = ("suggest", "x.svm", "--cost", "30", "--epochs", "2", "--folds", "2", 
 # Of what people write: names, another one, a number, the formula as it was written, as people write it, and in quotes.
 KNOWN = ("Digital television", "the news", "2", "'=1+1", "=1+1", '"Digital television"')
 OF_EACH_LABEL = (("the news", "Digital television", "'=1+1", "4"), ("1", '"Digital television"', "=1+1", "4"))
-UNKNOWN = {
-    "Sports": "there is no label called 'Sports'",
-    "digital television": "there is no label called 'digital television'; do you mean 'Digital",
-    "news": "'news' is the name of 2 labels, 1, 4; write the number of one",
-}
 
 
 def people(form: str, *labels: str) -> str:
@@ -196,7 +191,6 @@ def test_people_write_names_or_numbers(run, folder, form):
         (folder / "people").write_text(people(form, *labels))
         run.ok(*SUGGEST, form, "people", *(() if form == "--c" else ("--c", "0.5")))
         (folder / "out").unlink()
-    for label, problem in UNKNOWN.items():
-        (folder / "people").write_text(people(form, label))
-        assert f"people:2: {problem}" in error(run(*SUGGEST, form, "people"))
-        assert not (folder / "out").exists()
+    (folder / "people").write_text(people(form, "Sports"))
+    assert "people:2: there is no label called 'Sports'" in error(run(*SUGGEST, form, "people"))
+    assert not (folder / "out").exists()

@@ -1,25 +1,18 @@
 import shutil
 
 import pytest
-from click.testing import CliRunner
-
-from mpu_cli.cli import mpu
 
 DATA = " 1:1\n 2:1\n 1:1 2:1\n"
 
 
-@pytest.fixture(scope="module")
-def shared_model(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("model")
+def make(run, folder):
     (folder / "data.svm").write_text("1 1:1\n2 2:1\n1,2 1:1 2:1\n5 3:1\n" * 20)
-    arguments = ["train", str(folder / "data.svm"), "--c", "1", "--cost", "30", "--levels", "2", "-q"]
-    assert CliRunner().invoke(mpu, arguments).exit_code == 0
-    return folder / "data.mpu"
+    run.ok("train", folder / "data.svm", "--c", 1, "--cost", 30, "--levels", 2, "-q")
 
 
 @pytest.fixture
-def model(shared_model, tmp_path):
-    return shutil.copytree(shared_model, tmp_path / "data.mpu")
+def model(made, tmp_path):
+    return shutil.copytree(made(make) / "data.mpu", tmp_path / "data.mpu")
 
 
 @pytest.fixture

@@ -2,13 +2,12 @@
 
 import json
 import os
-import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.cli.tables import table
+from tests.cli.tables import data_of_page, table
 from tests.cli.training import message
 
 TOPICS = {"apple": "fruit", "pear": "fruit", "car": "=wheels", "bus": "=wheels"}
@@ -34,8 +33,7 @@ def books(run, tmp_path):
 def page_of(run, books, tmp_path):
     def made(*arguments):
         result = run.ok("review", books.data, *arguments, "-o", tmp_path / "review.html")
-        html = (tmp_path / "review.html").read_text()
-        return json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1]), result.stderr
+        return data_of_page(tmp_path / "review.html"), result.stderr
 
     return made
 

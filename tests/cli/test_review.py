@@ -3,12 +3,12 @@
 import bz2
 import gzip
 import json
-import re
 
 import pytest
 
 from mpu_cli.review.decisions import checksum
 from mpu_cli.svmlight import reader
+from tests.cli.tables import data_of_page
 
 NEWS = "1,3 1:0.5 2:-2 5:0.125\n2 1:1\n 2:1\n3 3:1\n"
 
@@ -26,8 +26,7 @@ def data_of(run, news, tmp_path):
 
     def made(*arguments) -> dict:
         run.ok("review", news, *arguments, "-o", tmp_path / "review.html")
-        html = (tmp_path / "review.html").read_text()
-        return json.loads(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1])
+        return data_of_page(tmp_path / "review.html")
 
     return made
 

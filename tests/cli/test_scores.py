@@ -10,6 +10,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from mpu_cli import estimate_c, missing_labels, questions
 from tests.cli.test_evaluate import label_lines
+from tests.cli.test_questions import answered
 
 Q = 3
 
@@ -92,11 +93,7 @@ def test_questions_are_those_of_python_and_answers_count(asked, problem, tmp_pat
     cells = [(int(row[0]) - 1, int(row[1]) - 1) for row in rows]
     expected = questions(y=S, n=40, scores=P)
     assert cells == list(zip(expected.rows, expected.columns, strict=True))
-    text = (tmp_path / "questions.tsv").read_text()
-    for row, cell in zip(rows, cells, strict=True):
-        line = "\t".join(row)
-        text = text.replace(line, "\t".join([*row[:4], "yes" if Y[cell] else "no", *row[5:]]))
-    (tmp_path / "checked.tsv").write_text(text)
+    answered(tmp_path / "questions.tsv", tmp_path / "checked.tsv", Y)
     report = asked("estimate-c", "--reviewed", tmp_path / "checked.tsv")
     assert (report["method"], report["answers"]) == ("questions", 40)
     assert report["c"] == pytest.approx(S.sum() / Y.sum(), abs=0.12)

@@ -14,7 +14,7 @@ import pytest
 from mpu_cli.__main__ import main
 from tests.cli.started import Started
 from tests.cli.training import ALONE, QUICK
-from tests.folders import contents
+from tests.folders import contents, names
 
 ENDS = [
     (signal.SIGHUP, 129, "hung up\n"),
@@ -28,10 +28,6 @@ def until_it_handles_signals(process: Started) -> None:
     """Wait until a process has a handler of SIGTERM: the imports before may take long."""
     while not int(re.search(r"SigCgt:\s*(\w+)", Path(f"/proc/{process.pid}/status").read_text())[1], 16) >> 14 & 1:
         time.sleep(0.01)
-
-
-def names(folder) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
 @pytest.fixture

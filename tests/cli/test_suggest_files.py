@@ -97,13 +97,6 @@ def test_a_file_of_implications(tmp_path, text):
     assert 3 in read_implications(tmp_path / "implied.tsv").broader(7)
 
 
-@pytest.mark.parametrize("line", ["7", "7 3 1", "7 -3", "seven three", "7 99999999999", "7 3.0"])
-def test_a_line_that_is_not_two_labels_is_an_error_with_its_place(tmp_path, line):
-    (tmp_path / "implied.tsv").write_text(f"3 1\n{line}\n")
-    with refused(InputError, "implied.tsv:2: "):
-        read_implications(tmp_path / "implied.tsv")
-
-
 def test_rules_on_labels_that_are_not_in_use_hand_on_what_they_imply(tmp_path, caplog):
     """Rules may be those of a whole thesaurus. Where none is on labels in use, the first one is an error."""
     names, rules = LabelNames.of({1: ("oaks",), 2: ("plants",)}), tmp_path / "rules.tsv"

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from mpu_cli.bundle import load
 from mpu_cli.core.explanation import explain
 from mpu_cli.svmlight.reader import read
-from tests.cli.tables import table
+from tests.cli.tables import data_of_page, table
 from tests.text.test_thesaurus import TURTLE
 
 QUICK = "--c", 0.5, "--cost", 30, "--epochs", 5, "-q"
@@ -98,7 +97,7 @@ def test_why_a_label_is_suggested(run, vectors, tmp_path):
 
 def test_the_page_has_the_next_broader_labels(run, vectors, tmp_path):
     run.ok("review", vectors / "books.svm", "-o", tmp_path / "review.html", "-q")
-    data = json.loads(re.search(r'id="data">(.*?)</script>', (tmp_path / "review.html").read_text(), re.DOTALL)[1])
+    data = data_of_page(tmp_path / "review.html")
     names = data["names"]
     shown = {names[int(i)]: [names[j] for j in above] for i, above in data["broader"].items()}
     assert shown == {"Apple": ["Fruit"], "Pear": ["Fruit"]}

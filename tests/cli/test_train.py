@@ -1,12 +1,9 @@
-import json
 import os
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from mpu_cli import bundle
-from mpu_cli.cli import mpu
 from mpu_cli.cli.actions.train import default_model
 from tests.cli.training import QUICK, TINY
 from tests.folders import model_files
@@ -16,24 +13,20 @@ LINEAR = "--features", "linear"
 
 
 @pytest.fixture(scope="module")
-def corrupted(tmp_path_factory) -> Path:
+def corrupted(run, digits, tmp_path_factory) -> Path:
     """Training digits without 60 % of their labels, and `part.svm`, the lines of it but every fourth."""
     folder = tmp_path_factory.mktemp("digits")
-    complete = Path(__file__).parents[2] / "data" / "digits-train.svm"
-    arguments = ["corrupt", str(complete), str(folder / "train.svm"), "--missing-rate", "0.6", "--seed", "1"]
-    assert CliRunner().invoke(mpu, arguments).exit_code == 0
+    run.ok("corrupt", digits[0], folder / "train.svm", "--missing-rate", 0.6, "--seed", 1)
     lines = (folder / "train.svm").read_text().splitlines(keepends=True)
     (folder / "part.svm").write_text("".join(line for i, line in enumerate(lines) if i % 4))
-    (folder / "rest.svm").write_text("".join(complete.read_text().splitlines(keepends=True)[::4]))
+    (folder / "rest.svm").write_text("".join(digits[0].read_text().splitlines(keepends=True)[::4]))
     return folder
 
 
 @pytest.fixture(scope="module")
-def report(corrupted) -> dict:
+def report(run, corrupted) -> dict:
     """Train on a part with default options, but for features: those of a kernel are in `test_features.py`."""
-    result = CliRunner().invoke(mpu, ["train", str(corrupted / "part.svm"), "--features", "linear", "--json"])
-    assert result.exit_code == 0
-    return json.loads(result.stdout)
+    return run.json("train", corrupted / "part.svm", *LINEAR)
 
 
 def test_the_report_has_what_was_found(report, corrupted):
@@ -72,15 +65,8 @@ def test_the_expected_f1_is_that_of_complete_labels_not_trained_on(run, report, 
 
 def test_the_readable_report(run, tiny):
     result = run("train", tiny, *QUICK)
-    assert [line.split()[0] for line in result.stdout.splitlines()] == [
-        "data",
-        "c",
-        "loss",
-        "C",
-        "threshold",
-        "expected",
-        "model",
-    ]
+    words = [line.split()[0] for line in result.stdout.splitlines()]
+    assert words == ["data", "c", "loss", "C", "threshold", "expected", "model"]
     assert "5 instances, 3 features, 3 labels" in result.stdout
     assert "0.500, set by the user: 50.0% of the true labels are missing" in result.stdout
     assert "  30, step 2, 2 epochs" in result.stdout
@@ -160,7 +146,7 @@ def test_settings_given_are_kept_and_others_chosen(run, tiny, options):
 
 
 def test_thresholds_a_label(run, corrupted, tmp_path):
-    result = run("train", corrupted / "part.svm", "-o", tmp_path / "m", *QUICK, "--threshold", "per-label", "--json")
-    thresholds = json.loads(result.stdout)["thresholds"]
+    options = "-o", tmp_path / "m", *QUICK, "--threshold", "per-label"
+    thresholds = run.json("train", corrupted / "part.svm", *options)["thresholds"]
     assert thresholds.keys() == {str(label) for label in range(1, 19)}
     assert len(set(thresholds.values())) > 9

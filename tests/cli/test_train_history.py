@@ -95,14 +95,6 @@ def test_a_history_that_is_full_is_an_error_after_the_model(run, tiny):
     assert tiny.with_suffix(".mpu").is_dir()
 
 
-def test_the_report_is_the_last_json_message(run, tiny):
-    result = run("train", tiny, *QUICK, "--json", "--log-format", "json")
-    assert json.loads(result.stderr.splitlines()[-1])["report"] == json.loads(result.stdout)
-    assert "report" not in run("train", tiny, *QUICK).stderr
-    result = run("estimate-c", tiny, "--folds", 2, "--json", "--log-format", "json")
-    assert json.loads(result.stderr.splitlines()[-1])["report"] == json.loads(result.stdout)
-
-
 def test_a_loop_of_links_is_refused_before_the_training(run, tiny, tmp_path):
     (tmp_path / "loop").symlink_to("loop")
     message(run("train", tiny, *QUICK, "--history", tmp_path / "loop"))

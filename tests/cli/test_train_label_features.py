@@ -6,7 +6,6 @@ import json
 import pytest
 
 from mpu_cli import bundle
-from tests.cli.training import message
 
 QUICK = ("--levels", 1, "--c", 0.9, "--cost", 30, "--eta0", 8, "--epochs", 5)
 SUBJECTS = ("television", "football", "chemistry", "painting", "railways")
@@ -75,18 +74,6 @@ def test_missing_labels_are_found_by_name(run, texts):
     row = next(line for line in result.stdout.splitlines() if line.startswith(f"{len(records)}\t"))
     assert "railways" in row
     assert "of those listed are of labels that are never annotated" in result.stderr
-
-
-def test_a_file_that_does_not_fit_is_one_line(run, tiny, tmp_path):
-    file = tmp_path / "labels.svm"
-    file.write_text("1 1:1\n1 2:1\n")
-    result = run("train", tiny, *QUICK, "--label-features", file)
-    assert result.exit_code == 1
-    assert f"{file}:2: " in message(result)
-    assert not tiny.with_suffix(".mpu").exists()
-    absent = run("train", tiny, "--label-features", tmp_path / "absent.svm")
-    assert absent.exit_code == 1
-    assert str(tmp_path / "absent.svm") in message(absent)
 
 
 def test_features_of_names_alone_are_known_to_the_model(run, texts):

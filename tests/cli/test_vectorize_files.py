@@ -19,6 +19,7 @@ from mpu_cli.names.naming import BESIDE, read_ids
 from mpu_cli.svmlight.reader import read
 from mpu_cli.text import analyzer
 from mpu_cli.text.analyzer import TextOptions
+from tests.cli.tables import label_sets
 from tests.golden import refused
 from tests.hypotheses import examples
 
@@ -37,10 +38,6 @@ def write(path, records) -> None:
 
 def lines(path) -> list[str]:
     return path.read_text(encoding="utf-8-sig").split("\n")[:-1]
-
-
-def label_sets(path) -> list[set[int]]:
-    return [set(row.indices.tolist()) for row in read(path).labels]
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -96,6 +97,24 @@ class Page:
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
         return [one["request"]["url"] for one in sent if one["request"]["url"].startswith(("http", "ws"))]
+
+
+@pytest.fixture
+def screen(chromium):
+    """Give the page another screen until the end of the test: of so many pixels, perhaps a phone's, or dark."""
+    driver, _ = chromium
+
+    def size(width: int, height: int = 800, scale: int = 1, mobile: bool = False) -> None:
+        metrics = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": mobile}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def scheme(name: str) -> None:
+        media = {"features": [{"name": "prefers-color-scheme", "value": name}]}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+
+    yield SimpleNamespace(size=size, scheme=scheme)
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
 @pytest.fixture(scope="package")

@@ -33,24 +33,16 @@ OTHERS = (("searching", "light"), ("help", "light"), ("next", "light"), ("decide
 
 
 @pytest.mark.parametrize(("state", "scheme"), [("begun", "light"), ("decided", "light"), *slow(*OTHERS)])
-def test_the_review_page(page, state, scheme):
-    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-    try:
-        for key in STATES[state]:
-            page.press(key)
-        assert violations(page.driver) == []
-    finally:
-        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+def test_the_review_page(page, screen, state, scheme):
+    screen.scheme(scheme)
+    for key in STATES[state]:
+        page.press(key)
+    assert violations(page.driver) == []
 
 
-def test_the_review_page_on_a_narrow_screen(page):
-    metrics = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
-    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    try:
-        assert violations(page.driver) == []
-    finally:
-        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+def test_the_review_page_on_a_narrow_screen(page, screen):
+    screen.size(360, 740, scale=2, mobile=True)
+    assert violations(page.driver) == []
 
 
 def test_who_decides_is_asked(page):
@@ -70,7 +62,7 @@ def test_the_report(run, chromium, tmp_path):
     assert violations(driver) == []
 
 
-def test_the_suggestions_of_a_report_fit_a_narrow_screen(run, chromium, tmp_path):
+def test_the_suggestions_of_a_report_fit_a_narrow_screen(run, chromium, screen, tmp_path):
     driver, _ = chromium
     true = [[k for k in (1, 2, 3) if i >> k & 1] for i in range(120)]
     annotated = [",".join(str(k) for k in labels if (7 * i + k) % 5 < 3) for i, labels in enumerate(true)]
@@ -79,12 +71,8 @@ def test_the_suggestions_of_a_report_fit_a_narrow_screen(run, chromium, tmp_path
     (tmp_path / "names").write_text("".join(f"https://example.org/vocabulary/4326464-{k}\n" for k in (1, 2, 3)))
     target = tmp_path / "r.html"
     run.ok("report", tmp_path / "a.svm", "--labels", tmp_path / "names", "-o", target, "-q")
-    metrics = {"width": 320, "height": 800, "deviceScaleFactor": 1, "mobile": True}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    try:
-        driver.get(target.as_uri())
-        table = "[...document.querySelectorAll('.wide')].at(-1)"
-        assert "probability" in driver.execute_script(f"return {table}.innerText")
-        assert driver.execute_script(f"return {table}.scrollWidth <= {table}.clientWidth")
-    finally:
-        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    screen.size(320, mobile=True)
+    driver.get(target.as_uri())
+    table = "[...document.querySelectorAll('.wide')].at(-1)"
+    assert "probability" in driver.execute_script(f"return {table}.innerText")
+    assert driver.execute_script(f"return {table}.scrollWidth <= {table}.clientWidth")

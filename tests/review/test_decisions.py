@@ -233,12 +233,6 @@ def test_what_both_files_have_of_one_person_is_no_agreement_of_two(file, caplog)
     assert decisions.probability[0] == 0.5
 
 
-def test_a_file_that_contradicts_itself_is_refused_on_any_conflict(file):
-    path = file(HEADER + "1\t5\tyes\t\n1\t5\tno\t\n")
-    with refused(InputError):
-        read([path])
-
-
 @given(st.lists(st.dictionaries(st.tuples(st.integers(1, 4), st.integers(1, 3)), st.booleans()), max_size=3))
 def test_all_that_no_two_files_dispute_is_read(tmp_path_factory, people):
     folder = tmp_path_factory.mktemp("people")

@@ -314,11 +314,17 @@ RECORDS = """{"id": "b 1", "title": "Football", "abstract": "Of football, the ga
 """
 
 
-def test_records_have_title_id_link_and_names_in_the_export(open_page, run, tmp_path):
+@pytest.fixture
+def records(run, tmp_path):
+    """Give the data of RECORDS, which have title and text."""
     (tmp_path / "news.jsonl").write_text(RECORDS)
     fields = "--text", "title", "--text", "abstract"
     run.ok("vectorize", tmp_path / "news.jsonl", *fields, "-o", tmp_path / "n.svm", "--min-df", 1)
-    page = open_page(tmp_path / "n.svm", "--link", "https://library.example/{id}?x=1")
+    return tmp_path / "n.svm"
+
+
+def test_records_have_title_id_link_and_names_in_the_export(open_page, run, records, tmp_path):
+    page = open_page(records, "--link", "https://library.example/{id}?x=1")
     assert (page.text("#title"), page.text("#text")) == ("Football", "Of football, the game.")
     assert page.text("#record") == "b 1 Open the record"
     assert page.find("#record a").get_attribute("href") == "https://library.example/b%201?x=1"
@@ -330,7 +336,7 @@ def test_records_have_title_id_link_and_names_in_the_export(open_page, run, tmp_
         ["1", "b 1", '"""Music"" (1)"', "1", "yes", "added"],
         ["2", "'=b2", "*", "*", "no", ""],
     ]
-    given = "--data", tmp_path / "n.svm", "--reviewed", path
+    given = "--data", records, "--reviewed", path
     run.ok("apply", tmp_path / "news.jsonl", *given, "-o", tmp_path / "new.jsonl")
     mine = tmp_path / "mine.tsv"
     mine.write_text('id\tlabel\tverdict\n"\'=b2"\tsports\tyes\nb9\tsports\tno\n')
@@ -367,26 +373,21 @@ def test_a_record_that_is_decided_has_a_marked_row(page):
     assert page.rows("suggested") == {"music": "no because nothing else is true", "Bücher": "yes"}
 
 
-def test_a_label_stands_under_its_broader_one(open_page, run, tmp_path):
-    (tmp_path / "news.jsonl").write_text(RECORDS)
-    run("vectorize", tmp_path / "news.jsonl", "--text", "abstract", "-o", tmp_path / "n.svm", "--min-df", 1)
+def test_a_label_stands_under_its_broader_one(open_page, records, tmp_path):
     names = (tmp_path / "n.text" / "labels").read_text().splitlines()
     (tmp_path / "n.text" / "broader").write_text("1\t2\n")
-    page = open_page(tmp_path / "n.svm")
+    page = open_page(records)
     page.press("/", "music", ENTER)
     assert page.text("#added .broader") == f"in {names[1]}"
     assert page.messages() == []
 
 
-def test_what_speaks_for_the_marked_label_is_highlighted(open_page, run, tmp_path):
-    (tmp_path / "news.jsonl").write_text(RECORDS)
-    fields = "--text", "title", "--text", "abstract"
-    run("vectorize", tmp_path / "news.jsonl", *fields, "-o", tmp_path / "n.svm", "--min-df", 1)
+def test_what_speaks_for_the_marked_label_is_highlighted(open_page, records, tmp_path):
     lines = ["instance\tlabel\tverdict\tsource\twhy"]
     reasons = (8, "fóotballi; the cup"), (9, ""), (10, "of footbal; footbal of"), (11, "of; the of")
     lines += [f"1\t{label}\t\tsuggestion\t{why}" for label, why in reasons]
     (tmp_path / "missing.tsv").write_text("\n".join(lines) + "\n")
-    page = open_page(tmp_path / "n.svm", "--suggestions", tmp_path / "missing.tsv")
+    page = open_page(records, "--suggestions", tmp_path / "missing.tsv")
 
     def marks():
         return page.run("return [...document.querySelectorAll('mark')].map((mark) => mark.textContent)")

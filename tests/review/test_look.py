@@ -5,19 +5,9 @@ import pytest
 from tests.slow import slow
 
 
-@pytest.fixture
-def sized(page):
-    def size(width: int) -> None:
-        metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
-        page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
-    yield size
-    page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
 @pytest.mark.parametrize("width, beside", [(320, False), (1280, True), *slow((600, False))])
-def test_fits(page, sized, width, beside):
-    sized(width)
+def test_fits(page, screen, width, beside):
+    screen.size(width)
     page.press("/", "s")
     assert page.run("return document.documentElement.scrollWidth") <= width
     places = "return ['article', '.decisions'].map((name) => document.querySelector(name).getBoundingClientRect().top)"
@@ -28,8 +18,8 @@ def test_fits(page, sized, width, beside):
             assert control.rect["height"] >= 24 or control.get_attribute("type") == "checkbox"  # WCAG 2.5.8
 
 
-def test_a_name_has_the_width_of_a_narrow_screen(page, sized):
-    sized(320)
+def test_a_name_has_the_width_of_a_narrow_screen(page, screen):
+    screen.size(320)
     name, button = page.run(
         "return ['.name', 'button'].map((one) => document.querySelector(`.row ${one}`).getBoundingClientRect())"
     )
@@ -37,8 +27,8 @@ def test_a_name_has_the_width_of_a_narrow_screen(page, sized):
     assert name["bottom"] <= button["top"]
 
 
-def test_what_is_marked_is_not_under_the_footer(page, sized):
-    sized(320)
+def test_what_is_marked_is_not_under_the_footer(page, screen):
+    screen.size(320)
     for _ in range(4):
         page.press("\ue015")
         row, footer = page.run(
@@ -47,12 +37,8 @@ def test_what_is_marked_is_not_under_the_footer(page, sized):
         assert row["bottom"] <= footer["top"]
 
 
-def test_dark(page):
+def test_dark(page, screen):
     background = "return getComputedStyle(document.body).backgroundColor"
     light = page.run(background)
-    dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
-    page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
-    try:
-        assert page.run(background) != light
-    finally:
-        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    screen.scheme("dark")
+    assert page.run(background) != light

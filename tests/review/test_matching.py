@@ -81,12 +81,6 @@ def test_no_on_an_annotated_label_counts(review):
     assert reviewed.labels.nnz == 4
 
 
-def test_an_instance_that_is_not_there(review, news):
-    with pytest.raises(InputError) as caught:
-        review("4\t3\tyes\t", "5\t3\tyes\t")
-    assert f"checked.tsv:3: there is no instance 5: the last of {news} is 4;" in str(caught.value)
-
-
 def test_the_checksum_of_the_data_is_taken_and_another_is_refused(review, news, tmp_path):
     own = checksum(reader.read(news).features)
     assert review("1\t7\tyes\t", comment=f"# checksum {own}\n").counts.found == 1

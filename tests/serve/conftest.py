@@ -87,23 +87,11 @@ def trained(run, folder: Path) -> None:
     (folder / "rules.svm").write_text(ONE)
     (folder / "rules.implied").write_text("1 2\n")
     (folder / "other.svm").write_text(OTHER)
-    commands = [("vectorize", folder / "texts.jsonl", "-o", folder / "texts.svm", "-q")]
-    commands += [
-        (
-            "vectorize",
-            folder / "subjects.jsonl",
-            "-o",
-            folder / "subjects.svm",
-            "--labels",
-            folder / "subjects.tsv",
-            "--stem",
-            "english",
-            "-q",
-        )
-    ]
-    commands += [("train", folder / f"{name}.svm", *OPTIONS) for name in ("one", "other", "rules", "texts", "subjects")]
-    for command in commands:
-        run.ok(*command)
+    named = "--labels", folder / "subjects.tsv", "--stem", "english"
+    for name, options in (("texts", ()), ("subjects", named)):
+        run.ok("vectorize", folder / f"{name}.jsonl", "-o", folder / f"{name}.svm", "-q", *options)
+    for name in ("one", "other", "rules", "texts", "subjects"):
+        run.ok("train", folder / f"{name}.svm", *OPTIONS)
 
 
 @pytest.fixture
