@@ -32,7 +32,7 @@ _Z = 6.0
 # Folds on which bins are chosen, and their shares counted.
 _FOLDS = 5
 # A wider interval makes an estimate unreliable.
-_WIDEST = 0.5
+WIDEST = 0.5
 # Bootstrap replicates for the intervals that are reported.
 REPLICATES = 200
 # Fewer annotated instances in a bin may be chance.
@@ -228,7 +228,7 @@ def estimate(
         c = max(c, low) if statistic.by_partners else float(np.clip(c, low, high))
         highest = IMPURITY * max(c, high)
         interval = _frequency(low), _frequency(highest)
-        predictable = predictable and interval[1] - interval[0] <= _WIDEST
+        predictable = predictable and interval[1] - interval[0] <= WIDEST
     elif replicates:
         rng = np.random.default_rng(seed)
         values = [statistic.c(rng.multinomial(n, np.full(n, 1 / n))) for _ in range(replicates)]

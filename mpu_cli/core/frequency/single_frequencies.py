@@ -15,6 +15,7 @@ from scipy.special import expit, log_expit, xlog1py
 
 from mpu_cli.core.frequency.estimators import (
     FEWEST_ANNOTATIONS,
+    WIDEST,
     Z_90,
     CountedCells,
     FrequencyEstimate,
@@ -42,8 +43,6 @@ _HALVINGS = 8
 _CONVERGED = 1e-3
 # Labels fitted at a time.
 _LABELS = 400
-# A wider interval makes an estimate unreliable.
-_WIDE = 0.5
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class SingleFrequencies:
     @property
     def unreliable(self) -> np.ndarray:
         """Whether the interval of each label is wider than 0.5: bool, shape (q,)."""
-        return self.intervals[:, 1] - self.intervals[:, 0] > _WIDE
+        return self.intervals[:, 1] - self.intervals[:, 0] > WIDEST
 
 
 def missing(annotations: np.ndarray, c: np.ndarray, of_all: float) -> np.ndarray:
