@@ -16,7 +16,7 @@ from mpu_cli import MPUClassifier, load
 pytestmark = pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # the data of the checks are noise
 
 
-@parametrize_with_checks([MPUClassifier(c=1.0, C=10.0, levels=1, threshold=0.5, features="linear")])
+@parametrize_with_checks([MPUClassifier(c=1.0, C=10.0, epochs=5, levels=1, threshold=0.5, features="linear")])
 def test_keeps_the_conventions_of_scikit_learn_where_little_is_chosen(estimator, check, monkeypatch):
     keep(estimator, check, monkeypatch)
 

@@ -52,7 +52,7 @@ def test_an_instance_far_from_all_others_has_features_of_zero():
 def test_a_kernel_is_chosen_where_its_expected_f1_is_higher():
     X, Y = rings(460)
     S = Y & (np.random.default_rng(1).random(Y.shape) < 0.7)
-    model, report = train(Problem(csr_array(X[:260]), csr_array(S[:260])), Options(c=0.7, levels=1))
+    model, report = train(Problem(csr_array(X[:260]), csr_array(S[:260])), Options(c=0.7, levels=1, epochs=5))
     assert model.rbf is not None
     predicted = model.probabilities(csr_array(X[260:])) >= model.thresholds
     f1 = 2 * (predicted & Y[260:]).sum() / (predicted.sum() + Y[260:].sum())
@@ -65,7 +65,7 @@ def test_linear_features_are_chosen_where_a_kernel_gains_nothing():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 5)).astype(np.float32)
     Y = X @ rng.standard_normal((5, 3)) + rng.standard_normal((300, 3)) > 0.5
-    model, _ = train(Problem(csr_array(X), csr_array(Y)), Options(c=1.0, levels=1))
+    model, _ = train(Problem(csr_array(X), csr_array(Y)), Options(c=1.0, levels=1, epochs=5))
     assert model.rbf is None
 
 

@@ -39,9 +39,14 @@ def test_intervals_cover_what_was_kept(kind):
     assert np.mean(inside) >= 0.9
 
 
-def test_labels_that_agree_share_the_pooled_estimate_and_narrow_intervals():
+@pytest.fixture(scope="module")
+def of_one_rate():
     probabilities, labels, _ = simulated("one rate", 0)
-    of_all, single = singly(probabilities, labels)
+    return singly(probabilities, labels)
+
+
+def test_labels_that_agree_share_the_pooled_estimate_and_narrow_intervals(of_one_rate):
+    of_all, single = of_one_rate
     np.testing.assert_allclose(single.c, of_all.c, rtol=0.1)
     assert np.ptp(single.intervals, axis=1).max() < 0.4
     assert not single.unreliable.any()
@@ -63,9 +68,8 @@ def test_few_annotations_give_the_pooled_estimate_and_a_wide_interval():
     assert single.intervals[3, 0] < single.intervals[4, 0]
 
 
-def test_labels_that_were_not_drawn_are_not_known():
-    probabilities, labels, _ = simulated("one rate", 0)
-    of_all, single = singly(probabilities, labels)
+def test_labels_that_were_not_drawn_are_not_known(of_one_rate):
+    of_all, single = of_one_rate
     columns = np.arange(Q) * 2
     wider = single.of_all(2 * Q, columns, of_all.c)
     np.testing.assert_array_equal(wider.c[columns], single.c)
