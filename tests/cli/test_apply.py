@@ -79,17 +79,8 @@ def test_rejected_tags_are_removed_where_that_is_asked(run, collection, decided,
     result = run(
         "apply", books, "--reviewed", decided("1 food no", "3 food no"), "--remove-rejected", "-o", new, "--json"
     )
-    assert json.loads(result.stdout) == {
-        "records": 4,
-        "changed": 1,
-        "added": 0,
-        "decided": 0,
-        "suggested": 0,
-        "implied": 0,
-        "removed": 1,
-        "absent": 0,
-        "warnings": [],
-    }
+    others = dict.fromkeys(("added", "decided", "suggested", "implied", "absent"), 0)
+    assert json.loads(result.stdout) == {"records": 4, "changed": 1, "removed": 1, "warnings": []} | others
     assert [row["tags"] for row in objects(new)] == [["fruit"], ["fruit"], ["car"], []]
     assert not any("added" in row for row in objects(new))
 

@@ -49,7 +49,7 @@ def test_names_and_vectoriser_of_texts_are_kept(run, cluster, tmp_path):
     (tmp_path / "news.jsonl").write_text("".join(json.dumps(one) + "\n" for one in texts))
     columns = ("--text", "text", "--tags", "tags")
     run.ok("vectorize", tmp_path / "news.jsonl", "-o", tmp_path / "news.svm", "--quiet", *columns)
-    common = ("--c", 1, "--cost", 3, "--quiet", "--cluster", cluster)
+    common = ("--c", 1, "--cost", 3, "--levels", 1, "--quiet", "--cluster", cluster)
     done = run("train", tmp_path / "news.svm", "-o", tmp_path / "news.mpu", *common)
     assert (done.exit_code, done.stderr) == (0, ""), done.stderr
     done = run.ok("predict", tmp_path / "news.mpu", "--text", "sport sport", "--format", "tsv")

@@ -3,7 +3,6 @@
 import argparse
 import os
 import tempfile
-from collections import Counter
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -66,7 +65,7 @@ class Trainings:
         assert process.exitcode == 0 and not said, f"status {process.exitcode}: {said}"
 
 
-def run_as_command(count: Callable[..., Counter], description: str, **defaults: float) -> None:
+def run_as_command(count: Callable[..., dict[str, int]], description: str, **defaults: float) -> None:
     """Call a function with numbers from the command line and an empty folder, and print what it has counted."""
     parser = argparse.ArgumentParser(description=description.partition("\n")[0])
     for name, value in defaults.items():
@@ -74,4 +73,4 @@ def run_as_command(count: Callable[..., Counter], description: str, **defaults: 
     arguments = vars(parser.parse_args())
     with tempfile.TemporaryDirectory() as folder:
         for what, times in sorted(count(**arguments, folder=Path(folder)).items()):
-            print(f"{times:6,}  {what}")
+            print(f"{times:14,}  {what}")

@@ -4,19 +4,19 @@ Run as ``python -m tests.endurance.stream --gigabytes 10``. A generated file in 
 itself, and then again and again as one stream; the output must be that of the file as many times.
 """
 
-import argparse
 import hashlib
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from math import ceil
 from pathlib import Path
 from typing import BinaryIO
 
 from benchmarks.corpus import Corpus
 from benchmarks.generate import TEST, TRAIN, write
+from tests.endurance.commands import run_as_command
 
 TRAINING = ("--c", "0.6", "--cost", "30", "--epochs", "2", "--levels", "2", "--quiet")
 MEGABYTE = 10**6
@@ -24,8 +24,8 @@ MEGABYTE = 10**6
 _SLACK = 50 * MEGABYTE
 
 
-def predict_stream(n_bytes: int, folder: Path, instances: int = 60_000) -> dict[str, float]:
-    """Predict a file so often, as one stream, that at least so many bytes go through.
+def predict_stream(gigabytes: float, folder: Path, instances: int = 60_000) -> dict[str, int]:
+    """Predict a file so often, as one stream, that at least so much goes through.
 
     Return what went through and how long it took, and the largest resident memory in the first tenth and after it.
     """
@@ -33,10 +33,10 @@ def predict_stream(n_bytes: int, folder: Path, instances: int = 60_000) -> dict[
     train, file, model = folder / "train.svm", folder / "file.svm", folder / "model.mpu"
     write(corpus, TRAIN, 2_000, train)
     write(corpus, TEST, instances, file)
-    _mpu("train", train, "-o", model, *TRAINING)
+    subprocess.run(_command("train", train, "-o", model, *TRAINING), check=True)
     once = subprocess.run(_command("predict", model, file), stdout=subprocess.PIPE, check=True).stdout
     assert once.count(b"\n") == instances
-    times = -(-n_bytes // file.stat().st_size)
+    times = ceil(gigabytes * 10**9 / file.stat().st_size)
 
     start = time.perf_counter()
     process = subprocess.Popen(_command("predict", model, "-"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -58,7 +58,7 @@ def predict_stream(n_bytes: int, folder: Path, instances: int = 60_000) -> dict[
     return {
         "bytes": file.stat().st_size * times,
         "lines": lines,
-        "seconds": time.perf_counter() - start,
+        "seconds": round(time.perf_counter() - start),
         "memory in the first tenth": early,
         "memory after it": late,
     }
@@ -66,10 +66,6 @@ def predict_stream(n_bytes: int, folder: Path, instances: int = 60_000) -> dict[
 
 def _command(*args: str | Path) -> list[str]:
     return [sys.executable, "-m", "mpu_cli", *map(str, args)]
-
-
-def _mpu(*args: str | Path) -> None:
-    subprocess.run(_command(*args), check=True)
 
 
 def _feed(stream: BinaryIO, file: Path, times: int) -> None:
@@ -101,15 +97,5 @@ def _resident(pid: int) -> int:
     return 1024 * int(sizes[0]) if sizes else 0
 
 
-def main() -> None:
-    """Run as the command line says, and print what was done."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--gigabytes", type=float, default=1)
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        for what, number in predict_stream(int(arguments.gigabytes * 10**9), Path(folder)).items():
-            print(f"{number:16,.0f}  {what}")
-
-
 if __name__ == "__main__":
-    main()
+    run_as_command(predict_stream, __doc__, gigabytes=1.0)
