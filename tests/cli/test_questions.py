@@ -16,11 +16,16 @@ SAID = FAST[:-1]  # FAST, and not quiet
 HEAD = "instance\tlabel\tprobability\tdrawn\tverdict\tsource"
 
 
+def drawn():
+    """Return features, true labels, and annotated ones, of which each label has lost another share."""
+    X, Y = linear_problem(490, 6, 4, slope=6.0)
+    return X, Y, Y & (np.random.default_rng(1).random(Y.shape) < [0.9, 0.6, 0.3, 0.3])
+
+
 @pytest.fixture
 def problem(tmp_path):
-    """True labels and annotated ones, of which each label has lost another share, and the file."""
-    X, Y = linear_problem(490, 6, 4, slope=6.0)
-    S = Y & (np.random.default_rng(1).random(Y.shape) < [0.9, 0.6, 0.3, 0.3])
+    """True labels and annotated ones, and the file."""
+    X, Y, S = drawn()
     return Y, S, write(tmp_path / "data.svm", S, X)
 
 
@@ -36,12 +41,17 @@ def answered(path, into, Y):
     return into
 
 
+def make(run, folder):
+    X, Y, S = drawn()
+    data = write(folder / "data.svm", S, X)
+    run.ok("suggest", data, "--questions", 80, "-o", folder / "questions.tsv", *FAST)
+    answered(folder / "questions.tsv", folder / "checked.tsv", Y)
+
+
 @pytest.fixture
-def checked(run, problem, tmp_path):
+def checked(copied):
     """Answers to 80 questions."""
-    Y, _, data = problem
-    run.ok("suggest", data, "--questions", 80, "-o", tmp_path / "questions.tsv", *FAST)
-    return answered(tmp_path / "questions.tsv", tmp_path / "checked.tsv", Y)
+    return copied(make) / "checked.tsv"
 
 
 def estimated(run, data, *options) -> dict:
