@@ -88,7 +88,8 @@ class BinnedCells:
                 of_cells = (1.0 if of_cells is None else of_cells) / chance
             if of_cells is not None:
                 of_cells = np.broadcast_to(of_cells, numbers.shape).ravel()
-            return np.bincount(numbers.ravel(), of_cells, n_strata * BINS).astype(float).reshape(n_strata, BINS)
+            counts = np.bincount(numbers.ravel(), of_cells, n_strata * BINS)
+            return counts.astype(float, copy=False).reshape(n_strata, BINS)
 
         cells = np.zeros((n_strata, BINS))
         for block in blocks(predictions, _ROWS * q):  # the bins of all would take three times their memory
@@ -129,8 +130,8 @@ _SWEEPS = 20
 # The map rises by at least so much of what the log odds of predictions do: no two of them become one.
 _LEAST_SLOPE = 0.1
 _LOW_BITS = (1 << BITS_DROPPED) - 1
-# The edges of the bins of so few predictions are computed: the table of all bins takes as long as 100 times as many.
-_FEW = 1 << 10
+# The edges of the bins of so few predictions are computed: the table of all bins takes several times as long.
+_FEW = 1 << 16
 
 
 @dataclass(frozen=True)
