@@ -85,7 +85,8 @@ def _run(
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    sys.stdin = os.fdopen(0)  # `multiprocessing` has closed what was there
+    # `multiprocessing` has closed what was there; `__stdin__` keeps it open where `mpu` puts another in its place
+    sys.stdin = sys.__stdin__ = os.fdopen(0)
     sys.argv[1:] = arguments
     try:
         program()

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -59,5 +58,4 @@ class Started:
 
 
 def _main() -> None:
-    sys.__stdin__ = sys.stdin  # as in a program, so that it stays open where `mpu` puts another in its place
     main()
