@@ -427,10 +427,9 @@ def estimate_frequency(
             annotated, known = population.labels, population.verified
             by_chance = annotated if known is None else known.without_implied(annotated)
             estimated = of_all_groups(groups, estimated, population.groups.sums(np.diff(by_chance.indptr)))
-    people_know = population.labels, population.verified, population.sampled, population.second
     return Estimates(
         estimate=estimated,
-        reviewed=from_people(*people_know, automatic, answered),
+        reviewed=from_people(population, automatic, answered),
         groups=groups,
         repeated=population.share_repeated,
         dominating=population.dominating,

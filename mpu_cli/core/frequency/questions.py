@@ -28,7 +28,7 @@ from mpu_cli.core.frequency.review_frequency import (
     of_review,
     summarised,
 )
-from mpu_cli.core.labels.problem import Answers
+from mpu_cli.core.labels.problem import Answers, Problem
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError
 
@@ -430,23 +430,18 @@ def from_answers(
 
 
 def from_people(
-    labels: csr_array,
-    verified: VerifiedLabels | None,
-    sampled: np.ndarray | None,
-    second: np.ndarray | None,
-    automatic: float | None = None,
-    answered: Answered | None = None,
+    problem: Problem, automatic: float | None = None, answered: Answered | None = None
 ) -> ReviewedFrequency | None:
     """Estimate c by `from_answers`, `from_review` or `from_second_file`, the first that has data; None if none has.
 
-    `labels`, `verified`, `automatic`: as for `from_review`.
-    `sampled`, `second`: as in `core.labels.problem.Problem`.
-    `answered`: used together with `sampled`.
+    `automatic`: as for `from_review`.
+    `answered`: used together with the instances of the problem that were drawn at random.
     """
+    labels, verified, sampled = problem.labels, problem.verified, problem.sampled
     if answered is not None and len(answered.answers):
         reviewed = None if verified is None or sampled is None else of_review(labels, verified, sampled)
         return from_answers(answered, labels.shape[1], automatic, reviewed)
-    for rows, estimate in ((sampled, from_review), (second, from_second_file)):
+    for rows, estimate in ((sampled, from_review), (problem.second, from_second_file)):
         if rows is None or not len(rows):
             continue
         if verified is None:

@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
 from mpu_cli.core.frequency.questions import Answered, ScoredCells, draw, fit, from_answers, from_people
-from mpu_cli.core.labels.problem import Answers
+from mpu_cli.core.labels.problem import Answers, Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from tests.core.simulated import as_labels
 from tests.slow import slow
@@ -163,7 +164,8 @@ def test_what_people_say_of_c_has_what_it_rests_on():
     instances, labels = np.nonzero(Y[rows])
     verified = VerifiedLabels.of(Y.shape, true=(rows[instances], labels), complete=rows)
     answered = replace(answered, columns=np.arange(3))
-    both = from_people(as_labels(S), verified, rows, None, None, answered)
+    problem = Problem(csr_array((2000, 1), dtype=np.float32), as_labels(S), verified=verified, sampled=rows)
+    both = from_people(problem, answered=answered)
     assert (both.answers, both.instances) == (60, 40)
     assert_array_equal(both.true, Y[rows].sum(axis=0))
     assert both.basis == "60 answers and 40 complete label sets"
