@@ -82,8 +82,8 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + "s" * (count != 1)
 
 
-def first_of(texts: Iterable[object], count: int) -> str:
-    """Join the first of some texts, and show by ``...`` whether there are more, of so many in all."""
+def abridged(texts: Iterable[object], count: int) -> str:
+    """Join texts, the first of `count`; ``...`` at the end stands for the others."""
     listed = list(map(str, texts))
     return ", ".join(listed) + ", ..." * (count > len(listed))
 

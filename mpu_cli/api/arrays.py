@@ -26,7 +26,7 @@ from mpu_cli.svmlight.grammar import MAX_ID
 
 @dataclass(frozen=True, kw_only=True)
 class Annotations(Problem):
-    """The annotations of the labels that can be learned, without features unless `replace` has added them."""
+    """The annotations of the labels that can be learned, with one empty feature until `replace` adds others."""
 
     columns: np.ndarray  # int, shape (q,): the columns of these labels in the matrix of the caller
     width: int  # the number of columns of that matrix

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from mpu_cli.errors import first_of, for_terminal
+from mpu_cli.errors import abridged, for_terminal
 
 QUESTIONS = "mpu suggest FILE --questions 40"
 _WIDE = 0.2
@@ -115,5 +115,5 @@ def _written(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "-", True: "yes", False: "no"}[value]
     if isinstance(value, list):
-        return first_of(map(_written, value[:_MOST_LISTED]), len(value)) or "none"
+        return abridged(map(_written, value[:_MOST_LISTED]), len(value)) or "none"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

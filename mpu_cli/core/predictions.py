@@ -131,7 +131,7 @@ class Top:
 
 @dataclass(frozen=True)
 class CellList:
-    """Cells, in any order. A subclass has an array more, with something of each of them."""
+    """Cells, in any order. A subclass adds an array, with a value for each cell."""
 
     # `rows`, `columns`: int64, shape (m,): instances and labels
     rows: np.ndarray

@@ -192,12 +192,12 @@ class TrainingData(Problem):
             }
             if reviewed.answers:
                 found["c_by_people"] |= {"answers": reviewed.answers, "yes": reviewed.yes}
-        if rows := self.groups_by(estimates):
+        if rows := self.report_of_groups(estimates):
             found["c_by_group"] = rows
         return found
 
-    def groups_by(self, estimates: Estimates) -> list[dict[str, Any]]:
-        """Report each group of instances, by its c; nothing where they are in no groups."""
+    def report_of_groups(self, estimates: Estimates) -> list[dict[str, Any]]:
+        """Return a row for each group of instances, with its c and how many labels are missing; none without groups."""
         found, groups = estimates.groups, self.groups
         if found is None or groups is None:
             return []

@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 
-from mpu_cli.errors import CONTROL, InputError, first_of
+from mpu_cli.errors import CONTROL, InputError, abridged
 from mpu_cli.names.lines import cell, meanings, text_lines, whole
 from mpu_cli.svmlight.grammar import MAX_ID
 
@@ -282,7 +282,7 @@ def _folded(name: str) -> str:
 
 
 def _listed(numbers: list[int]) -> str:
-    return first_of(numbers[:_LISTED], len(numbers))
+    return abridged(numbers[:_LISTED], len(numbers))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mpu_cli.errors import STANDARD_STREAM, InputError, counted, first_of, shown
+from mpu_cli.errors import STANDARD_STREAM, InputError, abridged, counted, shown
 from mpu_cli.names.label_names import LabelNames, as_number, is_number, label_of, quoted, read_names, without_brackets
 from mpu_cli.names.lines import read_each, text_lines
 from mpu_cli.runtime.urls import is_url
@@ -290,7 +290,7 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
         known = {label: text for text, label in unused.items()}
         texts = [known.get(label) or (str(label) if names is None else names.shown(label)) for label in circle]
         _log.warning(
-            f"{shown(source)}: labels imply each other in a cycle: {first_of(texts[:_LISTED], len(texts))}"
+            f"{shown(source)}: labels imply each other in a cycle: {abridged(texts[:_LISTED], len(texts))}"
             "; where one of them is annotated, all count as true: correct a line if they are not the same"
         )
     return implications

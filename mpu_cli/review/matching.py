@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.labels.verified import HowDecided, VerifiedLabels, widened
 from mpu_cli.core.predictions import values_at
-from mpu_cli.errors import counted, first_of
+from mpu_cli.errors import abridged, counted
 from mpu_cli.names.label_names import LabelNames
 from mpu_cli.review.decisions import NOTHING_ELSE, Decisions, checksum, no_instance, refuse_other_data
 from mpu_cli.svmlight.dataset import Dataset
@@ -35,7 +35,7 @@ class ReviewCounts:
             texts = [str(label) if names is None else names.shown(label) for label in self.new_labels[:5]]
             cautions.append(
                 f"the review has {counted(len(self.new_labels), 'new label')}, annotated nowhere: "
-                f"{first_of(texts, len(self.new_labels))}; learned from the review"
+                f"{abridged(texts, len(self.new_labels))}; learned from the review"
             )
         if self.unused:
             cautions.append(

@@ -15,7 +15,7 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 from shlex import quote
 
-from mpu_cli.errors import InputError, first_of
+from mpu_cli.errors import InputError, abridged
 from mpu_cli.names.lines import NOT_UTF8, as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8
 from mpu_cli.runtime.files import Joined
 from mpu_cli.runtime.untrusted import json_value
@@ -110,7 +110,7 @@ def no_field(name: str, names: Iterable[str]) -> str:
 def field_list(names: Iterable[str]) -> str:
     """Return a message that lists the first of the existing fields."""
     shown = list(map(repr, islice(names, _MOST_SHOWN + 1)))
-    return f"there are {first_of(shown[:_MOST_SHOWN], len(shown)) or 'none at all'}"
+    return f"there are {abridged(shown[:_MOST_SHOWN], len(shown)) or 'none at all'}"
 
 
 def is_blank(line: str) -> bool:

@@ -110,7 +110,7 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
         counts[list(() if reviewed is not None or pooled is None else pooled.left_out)] = 0
         missing = int(counts.sum()) * (1 / basis.c - 1)
         found |= {"c": basis.c, "missing_rate": 1 - basis.c, "missing": missing, "interval": basis.interval}
-        found |= present(per_group=data.groups_by(estimates) or None)
+        found |= present(per_group=data.report_of_groups(estimates) or None)
     else:
         found["c_if_one_label_each"] = basis.c
     found |= {"labels": len(data.ids), "instances": data.instances_of_file}

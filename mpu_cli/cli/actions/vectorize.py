@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.cli.messages import info, output_report, progress, warn
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.errors import DataError, InputError, changed, counted, first_of, shown
+from mpu_cli.errors import DataError, InputError, abridged, changed, counted, shown
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import as_a_file
 from mpu_cli.names.naming import FOLDER, GROUPS, IDS, place_beside
@@ -341,7 +341,7 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Sequence[tuple[str, ..
             f"{field_list(reader.names)}"
         )
     if is_new and fields.are_tags:
-        names = first_of(fields.tags[:_MOST_FIELDS], len(fields.tags))
+        names = abridged(fields.tags[:_MOST_FIELDS], len(fields.tags))
         yield f"{counted(len(fields.tags), 'field')} of 0 and 1, each read as a tag: {names}; --tags names others"
     elif is_new and tags and writer.annotations and all(map(_VECTOR.fullmatch, known)):
         yield (
@@ -374,7 +374,7 @@ def _cautions(
         added = [f"{labels.names[number - 1][0]!r} (line {line})" for number, line in writer.added.items()]
         yield (
             f"{counted(n_added, 'tag')} not among the names of {shown(numbered)}, numbered from {n_numbered + 1} on: "
-            f"{first_of(added, n_added)}"
+            f"{abridged(added, n_added)}"
         )
     if labels.shared:
         yield (
@@ -385,7 +385,7 @@ def _cautions(
         most = [f"{tag!r} ({count:,})" for tag, count in writer.of_several.most_common(_MOST_NAMED)]
         yield (
             f"{counted(writer.of_several.total(), 'tag')} that name several labels, taken for the first of these; URIs "
-            f"as tags tell them apart: {first_of(most, len(writer.of_several))}"
+            f"as tags tell them apart: {abridged(most, len(writer.of_several))}"
         )
     if labels.by_id:
         tag, number = next(iter(labels.by_id.items()))
@@ -397,7 +397,7 @@ def _cautions(
         pairs = [f"{one!r} and {other!r}" for one, other in alike[:_MOST_NAMED]]
         yield (
             f"{counted(len(alike), 'pair')} of labels that differ only by blanks or capital letters, kept apart: "
-            f"{first_of(pairs, len(alike))}"
+            f"{abridged(pairs, len(alike))}"
         )
     repeated, lines = writer.repeated_ids()
     if lines is not None:

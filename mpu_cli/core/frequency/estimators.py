@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels, annotated_by_chance
-from mpu_cli.errors import DataError, first_of
+from mpu_cli.errors import DataError, abridged
 
 # Standard errors from the middle to the ends of 90 and 95 % intervals of a normal distribution.
 Z_90, Z_95 = 1.645, 1.96
@@ -99,7 +99,7 @@ class FrequencyEstimate:
         """Name the labels left out; `shown` gives the name of a label by its column."""
         if not self.left_out:
             return []
-        names = first_of(map(shown, self.left_out[:5]), len(self.left_out))
+        names = abridged(map(shown, self.left_out[:5]), len(self.left_out))
         return [
             f"(nearly) all instances are annotated with {'label' if len(self.left_out) == 1 else 'labels'} {names}, "
             "which says nothing about c: left out of its estimate, and assumed to be complete"
