@@ -239,16 +239,17 @@ class TrainingData(Problem):
     def assembled(
         self,
         model: StackedModel,
-        result: TrainingResult,
+        chosen: HyperParameters,
+        findings: dict[str, Any],
         options: Options,
         run: Run,
         files: dict[str, Any] | None = None,
     ) -> TrainedModel:
         """Return a model with everything that is saved; the options are as the user chose them.
 
+        `findings`: of the training, by the method of this name.
         `files` are as `described`; None for arrays.
         """
-        findings, chosen = self.findings(options, model, result), result.chosen
         occurring = model.columns  # it has weights of no other features, and of all of these
         if occurring is None:
             used = self.label_features if findings.get("prior") else None

@@ -192,7 +192,8 @@ def suggest(
         warnings = data.warnings(evidence.estimates)
         found = find(evidence, data, data.ids, choice, data.implications, run, data.filled)
         if save is not None and model is not None:
-            save(data.assembled(model, result, options, run, data.described()))
+            findings = data.findings(options, model, result)
+            save(data.assembled(model, result.chosen, findings, options, run, data.described()))
         if outputs.fill and outputs.target is not None:
             if rules_file is not None and data.implications is not None:
                 lines = implication_lines(data.implications.next_broader()).encode()

@@ -105,10 +105,11 @@ def train(
             predictor, result = train_by_workers(data.collection, asked, run)
         else:
             predictor, result = stacking.train(data, asked, run, hold_out_all=oof is not None)
+        findings = data.findings(options, predictor, result)
         with run.step("writing the model"):
             if oof is not None:
                 write_out_of_fold(oof, result, predictor.thresholds, data.ids, data.instances_of_file)
-            model = data.assembled(predictor, result, options, run, described.result())
+            model = data.assembled(predictor, result.chosen, findings, options, run, described.result())
             if gate is None:
                 save(model)
         outcome = None if gate is None else gate.test(model, float(data.true_labels(result.chosen).sum()) / len(data))
@@ -121,7 +122,7 @@ def train(
             "features": len(model.occurring.indices),
             "labels": len(data.ids),
             **present(labels_never_annotated=len(data.never_annotated) or None, review=data.review),
-            **data.findings(options, predictor, result),
+            **findings,
             **present(c_assumption=result.chosen.estimates.assumption),
             **({"thresholds": thresholds} if shared is None else {"threshold": shared}),
             "seconds": seconds,
