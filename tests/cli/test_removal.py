@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from mpu_cli.cli.actions import corrupt as command
-from mpu_cli.cli.actions.corrupt import LabelDraw, UniformDraw
+from mpu_cli.cli.actions.corrupt import label_draw, uniform_draw
 from mpu_cli.errors import MpuError
 from mpu_cli.experiment.cells import remove_labels
 from tests.core.simulated import as_labels
@@ -37,7 +37,7 @@ def test_how_the_file_is_cut_does_not_matter(scheme):
 
     def draw_in_pieces(cuts):
         uniform = scheme == "uniform"
-        draw = UniformDraw(len(labels), 0.3, seed=4) if uniform else LabelDraw(np.unique(labels), 0.3, seed=4)
+        draw = uniform_draw(len(labels), 0.3, seed=4) if uniform else label_draw(np.unique(labels), 0.3, seed=4)
         return np.concatenate([draw(labels[ends[i] : ends[j]], sizes[i:j]) for i, j in pairwise(cuts)])
 
     whole = draw_in_pieces([0, len(sizes)])
@@ -48,7 +48,7 @@ def test_how_the_file_is_cut_does_not_matter(scheme):
 
 def drawn_labels(seed: int) -> np.ndarray:
     """Which of 1,000 instances lose which of their labels, 3 and 8."""
-    draw = LabelDraw(np.array([3, 8]), 0.3, seed)
+    draw = label_draw(np.array([3, 8]), 0.3, seed)
     return draw(np.tile([8, 3], 1000), np.full(1000, 2)).reshape(-1, 2)
 
 
@@ -64,14 +64,14 @@ def test_every_subset_is_equally_likely(monkeypatch, at_once):
     monkeypatch.setattr(command, "_DRAWN_AT_ONCE", at_once)
     observed = Counter()
     for seed in range(1000):
-        drawn = UniformDraw(6, 0.5, seed)(np.arange(6), np.array([2, 0, 1, 3]))
+        drawn = uniform_draw(6, 0.5, seed)(np.arange(6), np.array([2, 0, 1, 3]))
         observed[tuple(np.flatnonzero(drawn))] += 1
     assert_uniform(observed, 20)  # 3 of 6
 
 
 def test_more_labels_than_can_be_drawn_from():
     with refused(MpuError):
-        UniformDraw(4 * 10**9, 0.5, 0)
+        uniform_draw(4 * 10**9, 0.5, 0)
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.integers(0, 9))

@@ -29,57 +29,49 @@ _HYPERGEOMETRIC_LIMIT = 10**9
 _SPREAD = 0.8  # how far the rates of labels are from their mean, by the distance of that from 0 or 1
 
 
-class UniformDraw:
+def uniform_draw(labels: int, missing_rate: float, seed: int) -> Draw:
     """Draw an exact number of labels uniformly from all labels of a file, instance by instance.
 
     They are ``round(missing_rate * labels)``, halves to even; MpuError where there are too many to draw from.
 
     The number of drawn labels among the next `_DRAWN_AT_ONCE` is hypergeometric; which ones they are is uniform.
     """
+    size = round(missing_rate * labels)
+    if max(size, labels - size) >= _HYPERGEOMETRIC_LIMIT:
+        raise MpuError(f"cannot draw from {labels} labels (the limit is {_HYPERGEOMETRIC_LIMIT}); split the file")
+    (rng,) = np.random.default_rng(seed).spawn(1)
+    ready = np.zeros(0, bool)  # whether the next ones are drawn
 
-    def __init__(self, labels: int, missing_rate: float, seed: int) -> None:
-        self._left, self._size_left = labels, round(missing_rate * labels)
-        if max(self._size_left, self._left - self._size_left) >= _HYPERGEOMETRIC_LIMIT:
-            raise MpuError(f"cannot draw from {labels} labels (the limit is {_HYPERGEOMETRIC_LIMIT}); split the file")
-        (self._rng,) = np.random.default_rng(seed).spawn(1)
-        self._ready = np.zeros(0, bool)  # whether the next ones are drawn
+    def draw(of_instances: np.ndarray, _sizes: np.ndarray) -> np.ndarray:
+        nonlocal labels, size, ready
+        pieces = [ready]
+        while sum(map(len, pieces)) < len(of_instances):
+            piece = np.zeros(_DRAWN_AT_ONCE, bool)
+            here = min(_DRAWN_AT_ONCE, labels)
+            drawn = rng.hypergeometric(size, labels - size, here)
+            piece[rng.choice(here, drawn, replace=False, shuffle=False)] = True
+            labels, size = labels - here, size - drawn
+            pieces.append(piece)
+        first, ready = np.split(np.concatenate(pieces), [len(of_instances)])
+        return first
 
-    def __call__(self, labels: np.ndarray, _sizes: np.ndarray) -> np.ndarray:
-        """Return which of the next labels are drawn: bool, shape (number of labels,)."""
-        pieces = [self._ready]
-        while sum(map(len, pieces)) < len(labels):
-            pieces.append(self._next_piece())
-        ready = np.concatenate(pieces)
-        self._ready = ready[len(labels) :]
-        return ready[: len(labels)]
-
-    def _next_piece(self) -> np.ndarray:
-        piece = np.zeros(_DRAWN_AT_ONCE, bool)
-        here = min(_DRAWN_AT_ONCE, self._left)
-        size = self._rng.hypergeometric(self._size_left, self._left - self._size_left, here)
-        piece[self._rng.choice(here, size, replace=False, shuffle=False)] = True
-        self._left -= here
-        self._size_left -= size
-        return piece
+    return draw
 
 
-class LabelDraw:
-    """Draw labels by rates: each label has one of its own, uniform about the missing rate."""
+def label_draw(labels: np.ndarray, missing_rate: float, seed: int) -> Draw:
+    """Draw labels, whose numbers ascend, by rates: each has one of its own, uniform about the missing rate."""
+    mean = 1 - missing_rate
+    width = min(mean, 1 - mean) * _SPREAD
+    rng = np.random.default_rng(seed)
+    kept = np.append(rng.uniform(mean - width, mean + width, len(labels)), 0)
 
-    def __init__(self, labels: np.ndarray, missing_rate: float, seed: int) -> None:
-        """Draw the rates of labels, the numbers of which ascend."""
-        kept = 1 - missing_rate
-        width = min(kept, 1 - kept) * _SPREAD
-        self._rng = np.random.default_rng(seed)
-        self._kept = np.append(self._rng.uniform(kept - width, kept + width, len(labels)), 0)
-        self._labels = labels
-
-    def __call__(self, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return which labels of the next instances are drawn: bool, shape (sum of sizes,)."""
-        order = np.lexsort((labels, np.repeat(np.arange(len(sizes)), sizes)))
-        drawn = np.empty(len(labels), bool)
-        drawn[order] = self._kept[np.searchsorted(self._labels, labels[order])] <= self._rng.random(len(labels))
+    def draw(of_instances: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        order = np.lexsort((of_instances, np.repeat(np.arange(len(sizes)), sizes)))
+        drawn = np.empty(len(order), bool)
+        drawn[order] = kept[np.searchsorted(labels, of_instances[order])] <= rng.random(len(order))
         return drawn
+
+    return draw
 
 
 def command(
@@ -150,5 +142,5 @@ def _draw(stream: Readable, source: str, missing_rate: float, scheme: str, readi
     chunks = iter_stream(stream, source, reading, run=run)
     if scheme == "label":
         occurring = [np.unique(chunk.labels.indices) for chunk in chunks]
-        return LabelDraw(np.unique(np.concatenate(occurring)), missing_rate, run.seed)
-    return UniformDraw(sum(chunk.labels.nnz for chunk in chunks), missing_rate, run.seed)
+        return label_draw(np.unique(np.concatenate(occurring)), missing_rate, run.seed)
+    return uniform_draw(sum(chunk.labels.nnz for chunk in chunks), missing_rate, run.seed)
