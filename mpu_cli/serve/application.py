@@ -182,7 +182,7 @@ class Service:
         self._current, self._max_bytes, self._hosts = current, max_bytes, hosts
         self._receiving = 0  # bytes
         # As many predictions at a time as there are threads; the other requests wait.
-        self._pool = ThreadPoolExecutor(threads(current.run.jobs))
+        self._pool = ThreadPoolExecutor(threads(current.loaded.run.jobs))
 
     def application(self) -> Starlette:
         """Return the application."""
@@ -263,7 +263,7 @@ class Service:
             received = await self._body(request)
 
             def work() -> Response:
-                return JSONResponse(self._current.answer(read(received)))
+                return JSONResponse(self._current.loaded.answer(read(received)))
 
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except asyncio.CancelledError:  # by the server, at its end

@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -43,13 +43,15 @@ class Asked:
 class Loaded:
     """A model in memory."""
 
+    run: Run
+    fill_implied: bool  # whether broader labels are filled in, unless a request says otherwise
     model: TrainedModel
     vectorizer: Vectorizer | None  # what makes vectors of texts, where the model keeps it
     version: str  # of its manifest's checksum the first 16 digits, as in the name of its file ``training-....json``
     state: _States  # of the manifest and the files that it names
 
     @classmethod
-    def read(cls, path: Path, run: Run, fill_implied: bool = False) -> "Loaded":
+    def read(cls, path: Path, run: Run, fill_implied: bool) -> "Loaded":
         """Read a model, once more if it is replaced meanwhile; MpuError as for `bundle.load` and `answer`."""
         while True:
             manifest = manifest_of(path)
@@ -65,9 +67,9 @@ class Loaded:
             None if model.packed_vectorizer is None else Vectorizer.of(unpacked(model.packed_vectorizer, str(path)))
         )
         version = hashlib.sha256(manifest).hexdigest()[:16]
-        loaded = cls(model, vectorizer, version, state)
+        loaded = cls(run, fill_implied, model, vectorizer, version, state)
         # Names and kernels are made ready by the first prediction, for which no request is to wait.
-        loaded.answer(Asked(csr_array((1, 1), dtype=np.float32), 1, fill_implied), run)
+        loaded.answer(Asked(csr_array((1, 1), dtype=np.float32), 1))
         return loaded
 
     @cached_property
@@ -91,13 +93,14 @@ class Loaded:
         names = self.model.names
         return None if names is None else names.uri(int(self.model.label_ids[column]))
 
-    def answer(self, asked: Asked, run: Run) -> dict[str, Any]:
+    def answer(self, asked: Asked) -> dict[str, Any]:
         """Predict; return labels and scores of each instance by name, or the suggestions of one text for Annif.
 
         Raises MpuError (the model does not take texts, or does not know what labels imply; or features are too large
         for 32-bit numbers).
         """
-        implies = implications_of(self.model) if asked.fill_implied else None
+        is_filled = self.fill_implied if asked.fill_implied is None else asked.fill_implied
+        implies = implications_of(self.model) if is_filled else None
         features = asked.data
         if not isinstance(features, csr_array):
             if self.vectorizer is None:
@@ -108,7 +111,7 @@ class Loaded:
         if warnings := self._warnings(asked.data, features):
             about["warnings"] = warnings
         thresholds = self.model.predictor.thresholds
-        predictions = reaching(self.model.predictor, features, thresholds, run, most=asked.top)
+        predictions = reaching(self.model.predictor, features, thresholds, self.run, most=asked.top)
         decided = select(predictions, thresholds, None, ranked=True)
         top = select(predictions, np.zeros(1, np.float32), asked.top, ranked=True)
         if implies is not None:
@@ -143,35 +146,25 @@ _SUGGESTION = "uri", "label", "score"
 
 
 class Current:
-    """The model in use.
-
-    `fill_implied`: whether broader labels are filled in, unless a request says otherwise.
-    `problem`: why what is there now is not in use.
-    """
+    """The model in use, `loaded`; `problem`: why what is there now is not in use."""
 
     def __init__(self, path: Path, run: Run, fill_implied: bool = False) -> None:
-        self.path, self.run, self.fill_implied = path, run, fill_implied
+        self.path = path
         self.loaded = Loaded.read(path, run, fill_implied)
         self.problem: str | None = None
         self._failed: _States | None = None
-
-    def answer(self, asked: Asked) -> dict[str, Any]:
-        """Predict by the model in use, as `Loaded.answer`."""
-        asked = replace(asked, fill_implied=self.fill_implied) if asked.fill_implied is None else asked
-        return self.loaded.answer(asked, self.run)
 
     def refresh(self) -> None:
         """Read the model if it has been replaced. The old one stays in use meanwhile, and where that fails."""
         state = {file: state_of(file) for file in self.loaded.state}
         if state == self.loaded.state:
             self.problem = self._failed = None
-        elif state != self._failed:
-            self._read(state)
-
-    def _read(self, state: _States) -> None:
+            return
+        if state == self._failed:
+            return
         start = time.monotonic()
         try:
-            self.loaded = Loaded.read(self.path, self.run, self.fill_implied)
+            self.loaded = Loaded.read(self.path, self.loaded.run, self.loaded.fill_implied)
         except Exception as error:  # whatever is wrong with a new model, the old one has to answer
             self._failed, self.problem = state, str(error) or type(error).__name__
             _log.warning("%s; the previous model stays in use", self.problem)
