@@ -9,9 +9,8 @@ from click.testing import CliRunner
 
 from mpu_cli import __version__
 from mpu_cli.cli import CleanErrors, messages, mpu
-from mpu_cli.cli.messages import output_report, progress
+from mpu_cli.cli.messages import output_report, print_table, progress
 from mpu_cli.cli.options import run_options
-from mpu_cli.cli.printing import print_table
 from mpu_cli.errors import InputError, MpuError
 
 COMMANDS = sorted(mpu.commands)

@@ -5,10 +5,10 @@ from typing import Any
 import click
 import numpy as np
 
-from mpu_cli.cli.messages import output_report
-from mpu_cli.cli.printing import (
+from mpu_cli.cli.messages import (
     QUESTIONS,
     first_of_all,
+    output_report,
     present,
     print_groups,
     print_lines,

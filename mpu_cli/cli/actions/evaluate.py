@@ -11,9 +11,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle.predicting import Fitness, reaching
-from mpu_cli.cli.messages import info, output_report, warn
+from mpu_cli.cli.messages import info, output_report, present, print_table, print_values, warn
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.cli.printing import present, print_table, print_values
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import (

@@ -10,8 +10,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle.provenance import parse_origin
-from mpu_cli.cli.messages import output_report, warn
-from mpu_cli.cli.printing import present, print_values
+from mpu_cli.cli.messages import output_report, present, print_values, warn
 from mpu_cli.core.explanation import explain
 from mpu_cli.core.frequency.estimators import ASSUMPTION, ASSUMPTION_OF_ONE_LABEL
 from mpu_cli.errors import ModelError, MpuError

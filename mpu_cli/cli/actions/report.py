@@ -19,8 +19,7 @@ import numpy as np
 from mpu_cli.bundle import provenance
 from mpu_cli.cli.actions import estimate_c, suggest
 from mpu_cli.cli.actions.review import texts_of
-from mpu_cli.cli.messages import info, output_report
-from mpu_cli.cli.printing import as_json, first_of_all
+from mpu_cli.cli.messages import as_json, first_of_all, info, output_report
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
 from mpu_cli.inputs.training_data import Sources

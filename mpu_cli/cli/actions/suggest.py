@@ -14,9 +14,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.cli.actions import estimate_c
-from mpu_cli.cli.messages import detail, info, output_report
+from mpu_cli.cli.messages import QUESTIONS, detail, info, output_report, present
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.cli.printing import QUESTIONS, present
 from mpu_cli.core.evidence import Evidence, Scored
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.frequency.questions import LEAST, OF_FALSE, OF_TRUE

@@ -20,9 +20,18 @@ from mpu_cli import bundle
 from mpu_cli.bundle import provenance
 from mpu_cli.bundle.predicting import select
 from mpu_cli.cli.commands import Acceptance
-from mpu_cli.cli.messages import detail, is_quiet, output_report
+from mpu_cli.cli.messages import (
+    QUESTIONS,
+    as_json,
+    detail,
+    first_of_all,
+    is_quiet,
+    output_report,
+    present,
+    print_groups,
+    print_lines,
+)
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.cli.printing import QUESTIONS, as_json, first_of_all, present, print_groups, print_lines
 from mpu_cli.cluster import Address
 from mpu_cli.core import stacking
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
