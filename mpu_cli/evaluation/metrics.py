@@ -1,4 +1,4 @@
-"""Metrics of predicted label sets and of label rankings, counted and summed chunk by chunk.
+"""Metrics of predicted label sets, of label rankings and of scores as probabilities, summed chunk by chunk.
 
 The definitions are those of scikit-learn with ``zero_division=0``. Macro averages and the Hamming loss are over the
 labels that occur in a true or a predicted set. Memory grows with the number of distinct labels, not with the number of
@@ -14,19 +14,27 @@ coverage@k, a label is retrieved only if it is among the first k in every order.
 
 Instances without true labels count as in scikit-learn: 1 in label ranking average precision, 0 in coverage error, 0 in
 nDCG@k and recall@k. They count 0 in P@k and 1 in one-error, since their top label is never a true one.
+
+*Calibration.* Of the labels predicted with probability p, a share of p should be true. Labels with a score are counted
+by it, in bins. With incomplete truth of label frequency c, an annotated label stands for 1 / c true ones, as in
+`mpu_cli.evaluation.incomplete`: so much is its entry in the truth. With all entries 1, the truth is complete.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import entry_rows
-from mpu_cli.core.predictions import f1_score
+from mpu_cli.core.frequency.estimators import Z_90, wilson
+from mpu_cli.core.predictions import f1_score, values_at
+from mpu_cli.errors import MpuError
 
 LABEL_BITS = 31  # labels are below 2**31
+_BINS = 10
+_NEAREST_0 = np.finfo(np.float32).eps  # scores that are 0 or 1 count as this far from it in the log loss
 
 
 def divide(numerator: ArrayLike, denominator: ArrayLike) -> np.ndarray:
@@ -279,3 +287,76 @@ class RankingMetrics:
         occurring = len(self._true_labels)
         covered = [float(divide(len(labels), occurring)) for labels in self._retrieved]
         return averages | {f"coverage_at_{k}": share for k, share in zip(self.ks, covered, strict=True)}
+
+
+@dataclass
+class Reliability:
+    """Counts of scores and true labels in bins of equal width, accumulated chunk by chunk.
+
+    `cells`, `true`: int, shape (10,): number of scores in each bin, and of those whose label is annotated.
+
+    >>> reliability = Reliability()
+    >>> reliability.add(csr_array(np.array([[1, 0, 1]], bool)), csr_array(np.array([[0.92, 0.2, 0.95]], np.float32)))
+    >>> [(row["scores"], row["true"]) for row in reliability.rows() if row["scores"]]
+    [(1, 0.0), (2, 1.0)]
+    """
+
+    cells: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
+    true: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
+    # The sums of the scores, and of the true labels, of each bin; those of the Brier score and the log loss.
+    total: np.ndarray = field(default_factory=lambda: np.zeros((2, _BINS)))
+    _losses: np.ndarray = field(default_factory=lambda: np.zeros(2))
+
+    def add(self, truth: csr_array, scores: csr_array) -> None:
+        """Add the counts of a chunk.
+
+        `truth`: csr_array, shape (n, Q): label sets: what each annotation stands for.
+        `scores`: csr_array, shape (n, R): scores of the listed labels; a stored zero counts as listed. Unlisted labels
+        are not counted.
+        Raises MpuError (a score is no probability).
+        """
+        p = scores.data.astype(float)
+        if len(p) and not (p.min() >= 0 and p.max() <= 1):
+            wrong = p[(p < 0) | (p > 1)][0]
+            raise MpuError(f"the score {wrong:g} is not a probability; calibration needs scores from 0 to 1")
+        number = np.minimum((p * _BINS).astype(int), _BINS - 1)
+        self.cells += np.bincount(number, minlength=_BINS)
+        hit = entries_in(scores, truth)
+        self.true += np.bincount(number[hit], minlength=_BINS)
+        weights = values_at(truth, entry_rows(scores)[hit], scores.indices[hit])
+        self.total += [np.bincount(number, p, minlength=_BINS), np.bincount(number[hit], weights, minlength=_BINS)]
+        true = np.zeros(len(p))
+        true[hit] = weights
+        inner = np.clip(p, _NEAREST_0, 1 - _NEAREST_0)
+        losses = true * (1 - p) ** 2 + (1 - true) * p**2, -true * np.log(inner) - (1 - true) * np.log1p(-inner)
+        self._losses += [loss.sum() for loss in losses]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Report each bin.
+
+        Returns: ``from``, ``to``, ``scores`` (their number), ``mean`` of them, ``true`` (the share that is true) and
+        its 90 % interval by chance, ``low`` to ``high``. Shares may exceed 1 if c is too small.
+        """
+        expected, true = self.total
+        low, high = wilson(self.true, np.maximum(self.cells, 1), Z_90)  # annotated
+        stands = np.where(self.true, divide(true, self.true), 1)  # how many labels an annotation of the bin stands for
+        ends = np.maximum(low, 0) * stands, high * stands
+        means = divide(expected, self.cells), divide(true, self.cells)
+        edges = [b / _BINS for b in range(_BINS + 1)]
+        columns = edges[:-1], edges[1:], *(column.tolist() for column in (self.cells, *means, *ends))
+        names = "from", "to", "scores", "mean", "true", "low", "high"
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def summary(self) -> dict[str, float]:
+        """Summarise all bins.
+
+        Returns: ``expected``: the sum of scores; ``true``: the number of scored labels that are true; ``error``: the
+        sum over bins of the difference of these two, by the number of true labels; ``ece``: the same by the number of
+        scores (expected calibration error, Naeini et al., AAAI 2015); ``brier`` and ``log_loss``: means over scores.
+        """
+        (expected, true), cells = self.total, self.cells.sum()
+        difference = np.abs(expected - true).sum()
+        brier, log_loss = divide(self._losses, cells)
+        summary = {"expected": expected.sum(), "true": true.sum(), "error": divide(difference, true.sum())}
+        summary |= {"brier": brier, "log_loss": log_loss, "ece": divide(difference, cells)}
+        return {name: float(value) for name, value in summary.items()}

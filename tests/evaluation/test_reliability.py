@@ -4,7 +4,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import brier_score_loss, log_loss
 
 from mpu_cli.errors import MpuError
-from mpu_cli.evaluation.reliability import Reliability
+from mpu_cli.evaluation.metrics import Reliability
 from tests.golden import refused
 
 
