@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mpu_cli.errors import MpuError, shown
 from mpu_cli.names.label_names import LabelNames, Names, RecordIds, is_uri
@@ -38,7 +39,6 @@ from mpu_cli.text.languages import function_words, language_of
 
 _MOST_ON_A_PAGE = 100_000  # instances
 _HEAVIEST = 30
-_SCRIPTS = ("reviews.js", "search.js", "page.js")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,37 +108,26 @@ def page(review: Review) -> bytes:
 
     The browser stores its progress, by the checksums of the data and of what is listed.
     """
-    style = asset("page.css")
-    scripts = [asset(name) for name in _SCRIPTS]
-    allowed = " ".join(f"'{digest(script)}'" for script in scripts)
-    policy = [
-        "default-src 'none'",
-        f"style-src '{digest(style)}'",
-        f"script-src {allowed}",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "require-trusted-types-for 'script'",
-        "trusted-types 'none'",
-    ]
     # Without ``<``, it contains no end tag and no comment.
     data = json.dumps(_data(review), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    text = asset("page.html")
-    for mark, content in (
-        ("{{policy}}", "; ".join(policy)),
-        ("{{style}}", style),
-        ("{{scripts}}", "</script>\n<script>".join(scripts)),
-        ("{{data}}", data.replace("<", "\\u003c")),  # last, since it may contain any text
-    ):
-        text = text.replace(mark, content, 1)
-    return text.encode(errors="replace")
+    return rendered("page.html", data=data.replace("<", "\\u003c")) + b"\n"
 
 
-def asset(name: str) -> str:
+def rendered(template: str, **values: Any) -> bytes:
+    """Return the page of a template of this package, in which values are escaped unless it says that they are safe."""
+    environment = Environment(
+        loader=PackageLoader(__package__, "assets"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.globals |= {"asset": _asset, "digest": _digest}
+    return environment.get_template(template).render(values).encode(errors="replace")
+
+
+def _asset(name: str) -> str:
     """Return the text of a file of this package."""
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def digest(text: str) -> str:
+def _digest(text: str) -> str:
     """Return the checksum of a script or a style, as a Content-Security-Policy has it."""
     return "sha256-" + b64encode(hashlib.sha256(text.encode()).digest()).decode()
 

@@ -25,7 +25,7 @@ from mpu_cli.errors import counted, one_line, shown
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.names.lines import cell
 from mpu_cli.people.posteriors import Choice
-from mpu_cli.review.page import asset, digest
+from mpu_cli.review.page import rendered
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
@@ -74,28 +74,23 @@ _MOST_LABELS = 50
 
 def page(source: str, missing: suggest.Listed, report: dict[str, Any], rows: list[Row]) -> bytes:
     """Return the page on some data: ``review/assets/report.html``."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # which nothing else needs
-
     groups = sorted((row for row in rows if row[0] == "group"), key=lambda row: -row[4] / max(row[3] + row[4], 1))
     estimated = (row for row in rows if row[0] == "label" and row[4] != "")
     labels = sorted(estimated, key=lambda row: -row[3])[:_MOST_LABELS]
-    style, c, counts = asset("report.css"), report["frequency"], as_json(report["missing"])
+    c, counts = report["frequency"], as_json(report["missing"])
     if "assumption" in c:
         basis = f"This assumes that {c['assumption']}; forty answers check it (mpu suggest --questions 40)."
     else:
         people = " and ".join(estimate_c.by_people(c)).replace("instance", "record")
         basis = f"The share comes from {people} and assumes that these were drawn at random and are right."
-    environment = Environment(
-        loader=PackageLoader("mpu_cli.review", "assets"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    environment.globals |= {"counted": counted, "share": lambda share: f"{100 * share:.1f} %"}
-    text = environment.get_template("report.html").render(
+    return rendered(
+        "report.html",
+        counted=counted,
+        share=lambda share: f"{100 * share:.1f} %",
         title=f"Missing labels in {one_line(Path(shown(source)).name)}",
         source=one_line(shown(source)),
         version=__version__,
         date=provenance.now()[:10],
-        style=style,
-        digest=digest(style),
         c=c,
         total=rows[0],
         found=counts["missing_found"],
@@ -109,7 +104,6 @@ def page(source: str, missing: suggest.Listed, report: dict[str, Any], rows: lis
         basis=basis,
         first_of_all=_advice(c),
     )
-    return text.encode(errors="replace")
 
 
 def _advice(c: dict[str, Any]) -> str:
