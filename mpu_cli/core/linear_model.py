@@ -117,34 +117,30 @@ class LinearModel:
 
     @cached_property
     def _largest_weight(self) -> float:
-        return _largest(self.weights if isinstance(self.weights, np.ndarray) else self.weights.data)
+        return _largest(self.weights)
 
     def refuse_overflow(self, features: Features) -> None:
-        """Raise OverflowingError where the sum over j of |x_ij| |w_jk|, and |b_k|, is beyond float32 for some i and k.
+        """Raise OverflowingError where the sum over j of |x_ij| |w_jk|, and the largest |b_k|, may be beyond float32.
 
         A BLAS takes the sum w.x in an order of its own, and what overflows on the way depends on it. The sum of the
         magnitudes does not: where it is in range, no order overflows. The largest value times the largest weight bounds
         all sums, which are looked at where that is not enough.
         """
-        sparse, dense, weights = features.sparse, features.dense, self.weights
+        sparse, dense, largest_bias = features.sparse, features.dense, _largest(self.bias)
         terms = int(np.diff(sparse.indptr).max(initial=0)) + dense.shape[1]
-        largest_bias = _largest(self.bias)
         if terms * max(_largest(sparse.data), _largest(dense)) * self._largest_weight + largest_bias <= LARGEST_SUM:
             return  # NaN is not
-        if isinstance(weights, csr_array):
-            sums = (abs(features.as_sparse().astype(np.float64)) @ abs(weights.astype(np.float64))).data + largest_bias
-        else:
-            columns, places = np.unique(sparse.indices, return_inverse=True)  # the others may be many
-            values = csr_array((np.abs(sparse.data), places, sparse.indptr), (len(dense), len(columns)), np.float64)
-            sums = np.abs(dense, dtype=np.float64) @ np.abs(weights[sparse.shape[1] :], dtype=np.float64)
-            sums += values @ np.abs(weights[columns], dtype=np.float64) + np.abs(self.bias)
-        if not (sums <= LARGEST_SUM).all():
+        matrix = features.as_sparse()
+        columns, places = np.unique(matrix.indices, return_inverse=True)  # the others may be many
+        values = csr_array((np.abs(matrix.data), places, matrix.indptr), (len(features), len(columns)), np.float64)
+        if not _largest(values @ abs(self.weights[columns].astype(np.float64))) + largest_bias <= LARGEST_SUM:
             raise OverflowingError
 
 
-def _largest(values: np.ndarray) -> float:
+def _largest(values: np.ndarray | csr_array) -> float:
     """Return the largest magnitude, without a copy of the values; 0 of none, NaN where one is NaN."""
-    return float(max(np.max(values, initial=0), -np.min(values, initial=0)))
+    stored = values.data if isinstance(values, csr_array) else values
+    return float(max(np.max(stored, initial=0), -np.min(stored, initial=0)))
 
 
 def pruned(weights: np.ndarray, least: float) -> csr_array:
