@@ -36,14 +36,8 @@ class Features:
     dense: np.ndarray  # shape (n, d), float32
 
     @classmethod
-    def of(cls, matrix: csr_array, width: int | None = None) -> "Features":
-        """Take a feature matrix (n x D) in the form that is faster to multiply.
-
-        `matrix`: csr_array, shape (n, D'), float32.
-        `width`: number of features D to give it: columns beyond are dropped, missing ones are zero. Default D'.
-        """
-        if width is not None and width != matrix.shape[1]:
-            matrix = with_width(matrix, width)
+    def of(cls, matrix: csr_array) -> "Features":
+        """Take a feature matrix (n x D, float32) in the form that is faster to multiply."""
         n, d = matrix.shape
         if d and matrix.nnz >= _DENSE_FROM * n * d:
             return cls(csr_array((n, 0), dtype=np.float32), matrix.toarray())

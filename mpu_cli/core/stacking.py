@@ -29,7 +29,7 @@ from mpu_cli.core.calibration import (
     calibrate_binned,
     calibrate_strata,
 )
-from mpu_cli.core.features import Columns, Features, RbfFeatures, Scaling, entry_rows
+from mpu_cli.core.features import Columns, Features, RbfFeatures, Scaling, entry_rows, with_width
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.limits import refuse_labels_of_one, refuse_too_large
 from mpu_cli.core.linear_model import LARGEST_SUM, LinearModel
@@ -299,8 +299,8 @@ class StackedModel:
         """
         if self.rbf is not None:
             matrix = self.rbf.of(matrix, run)
-        width = self.levels[0].weights.shape[0]
-        features = Features.of(matrix if self.columns is None else self.columns.of(matrix), width)
+        matrix = matrix if self.columns is None else self.columns.of(matrix)
+        features = Features.of(with_width(matrix, self.levels[0].weights.shape[0]))
         last, is_in_strata = self.top, isinstance(self.calibration, StratifiedCalibration)
         if last is not None and most is not None:  # in strata, the most probable labels may not have the largest scores
             last = Top(max(2 * most, last.most) if is_in_strata else most, LEAST)
