@@ -101,24 +101,21 @@ class LabelFrequency:
             return np.bincount(columns, minlength=q) / self.rates
         return np.bincount(columns, 1 / self.of_instances[rows], q)
 
-    def exceptions(self) -> tuple[np.ndarray, csr_array] | None:
-        """Return where c is not the rate of its label, for compiled loops over instances; None: nowhere.
+    def exceptions(self) -> tuple[np.ndarray, csr_array]:
+        """Return where c is not the rate of its label, for compiled loops over instances; of no instance without such.
 
         Returns: `of_instances`: float32, shape (n,): c of all cells of an instance; NaN: the rates of the labels.
         `of_cells`: csr_array of float32, shape (n, q): c of single cells, which overrides `of_instances`. A stored 0 is
         an ignored cell.
         """
+        of_instances = _single(np.empty(0) if self.of_instances is None else self.of_instances)
         if self.verified is None:
-            if self.of_instances is None:
-                return None
-            none = csr_array((len(self.of_instances), len(self.rates)), dtype=np.float32)
-            return _single(self.of_instances), none
-        cells = self.verified.cells
+            return of_instances, csr_array((len(of_instances), len(self.rates)), dtype=np.float32)
+        cells, by_verdict = self.verified.cells, _BY_VERDICT[self.verified.instances]
         of_cells = csr_array((_BY_VERDICT[cells.data], cells.indices, cells.indptr), shape=cells.shape)
-        of_instances = _BY_VERDICT[self.verified.instances]
-        if self.of_instances is not None:
-            of_instances = np.where(np.isnan(of_instances), _single(self.of_instances), of_instances)
-        return of_instances, of_cells
+        if self.of_instances is None:
+            return by_verdict, of_cells
+        return np.where(np.isnan(by_verdict), of_instances, by_verdict), of_cells
 
     def positives(self, annotated: csr_array) -> csr_array:
         """Return s: the annotated labels, corrected by verified labels: shape (n, q)."""

@@ -85,16 +85,10 @@ def _of_block(matrix: csr_array) -> tuple[np.ndarray, ...]:
 
 
 def frequency_arrays(frequency: LabelFrequency, padded: int) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-    """Return the rates of labels, padded with 1, and where c is not the rate of its label.
-
-    The latter are arrays of the same types, and empty, where that is nowhere.
-    """
+    """Return the rates of labels, padded with 1, and where c is not the rate of its label: arrays of one type each."""
     rates = np.pad(frequency.rates, (0, padded - len(frequency.rates)), constant_values=1)
-    if (exceptions := frequency.exceptions()) is None:
-        none = np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float32)
-        return rates, none
-    of_instances, cells = exceptions
-    return rates, (of_instances, cells.indptr.astype(np.int64), cells.indices.astype(np.int32), cells.data)
+    of_instances, cells = frequency.exceptions()
+    return rates, (of_instances, *_of_block(cells))
 
 
 @fused_inlined
