@@ -56,8 +56,6 @@ def test_where_all_is_reviewed_there_is_no_automatic_estimate(problem):
 
 def test_reviewed_instances_need_what_was_found(problem):
     X, S, Y = problem
-    with refused(DataError):
-        train(Problem(X, as_labels(S), sampled=np.arange(5)), Options(**QUICK))
     verified = review(Y, np.arange(4))["verified"]
     with refused(DataError):
         train(Problem(X, as_labels(S), verified=verified, sampled=np.arange(5)), Options(**QUICK))

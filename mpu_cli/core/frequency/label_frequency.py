@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
 from mpu_cli.core.labels.verified import VerifiedLabels
-from mpu_cli.errors import DataError, counted
+from mpu_cli.errors import DataError
 
 # c of a cell by its verdict; NaN: the rate of its label.
 _BY_VERDICT = np.array([np.nan, 1, 1, 0, 1, 1], np.float32)
@@ -44,19 +44,14 @@ class LabelFrequency:
         """Make one from a number for all labels, or one for each, and verified labels; shape: (n, q).
 
         `of_instances`: float, shape (n,): replaces c.
-        Raises DataError (a frequency is not in (0, 1], or their number is not q).
+        Raises DataError (a frequency is not in (0, 1]).
 
         >>> verified = VerifiedLabels.of((2, 3), true=([0], [1]), ignored=([0], [2]))
         >>> LabelFrequency.of(0.5, (2, 3), verified).of_cells(slice(None))
         array([[0.5, 1. , 0. ],
                [0.5, 0.5, 0.5]])
         """
-        _, q = shape
-        if np.ndim(c) and np.shape(c) != (q,):
-            raise DataError(
-                f"c has shape {np.shape(c)}, for {counted(q, 'label')}: give one number, or one for each label"
-            )
-        rates = np.full(q, c, float)
+        rates = np.full(shape[1], c, float)
         if not ((rates > 0) & (rates <= 1)).all():
             raise DataError("c, the share of the true labels that is annotated, must be above 0 and at most 1")
         return cls(rates, verified, of_instances)

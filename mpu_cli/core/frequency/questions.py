@@ -30,7 +30,6 @@ from mpu_cli.core.frequency.review_frequency import (
 )
 from mpu_cli.core.labels.problem import Answers, Problem
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
-from mpu_cli.errors import DataError
 
 # The largest r, and how sharply r bends to it. A safeguard, not an estimate: only some 10 of 200 questions are about
 # the surest cells. Decisions on suggestions inform more about these (`people.suggestions`).
@@ -444,7 +443,6 @@ def from_people(
     for rows, estimate in ((sampled, from_review), (problem.second, from_second_file)):
         if rows is None or not len(rows):
             continue
-        if verified is None:
-            raise DataError("instances are marked as complete, but there are no verified labels: give them, too")
+        assert verified is not None  # whose label sets are complete
         return estimate(labels, verified, rows, automatic)
     return None
