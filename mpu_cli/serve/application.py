@@ -40,21 +40,17 @@ _log = logging.getLogger(__name__)
 _REASON = "mpu.reason"
 
 
-class Observed:
-    """An application, all of whose requests are logged, and which is asked by some names of this machine alone.
+def observed(app: ASGIApp, hosts: Collection[str] | None) -> ASGIApp:
+    """Return an application, all of whose requests are logged, and which is asked by some names of this machine alone.
 
     Otherwise a page of a stranger, whose name leads to this machine, could read answers (DNS rebinding).
 
     `hosts`: those names; None: any.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str] | None) -> None:
-        self._app, self._hosts = app, hosts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
             return
         status, start = 500, time.perf_counter()
 
@@ -63,17 +59,17 @@ class Observed:
             status = message.get("status", status)
             await send(message)
 
-        app, host = self._app, None
+        answering, host = app, None
         with suppress(ValueError):
             host = Request(scope).url.hostname
-        if self._hosts is not None and host not in self._hosts:
-            known = ", ".join(sorted(self._hosts))
+        if hosts is not None and host not in hosts:
+            known = ", ".join(sorted(hosts))
             scope[_REASON] = (
                 f"this service does not answer to this host name, but to {known}, and by each --allowed-host"
             )
-            app = JSONResponse({"error": scope[_REASON]}, 421)
+            answering = JSONResponse({"error": scope[_REASON]}, 421)
         try:
-            await app(scope, receive, sending)
+            await answering(scope, receive, sending)
         finally:
             seconds, reason = time.perf_counter() - start, scope.get(_REASON)
             who = (scope.get("client") or ("-",))[0]
@@ -81,6 +77,8 @@ class Observed:
             line = f"{' '.join(map(str, values.values()))} {1000 * seconds:.1f} ms {reason or ''}".rstrip()
             counts = values | ({} if reason is None else {"reason": reason}) | {"seconds": round(seconds, 6)}
             _log.info("%s", line, extra={"counts": counts})
+
+    return answer
 
 
 _USUAL_TOP, _MOST_TOP = 20, 100  # scores of each instance
@@ -196,7 +194,7 @@ class Service:
         handlers: dict[Any, Callable[..., Any]] = dict.fromkeys(
             (HTTPException, MpuError, ClientDisconnect, Exception), _refused
         )
-        watched = [Middleware(Observed, self._hosts)]
+        watched = [Middleware(observed, self._hosts)]
         return Starlette(routes=routes, middleware=watched, exception_handlers=handlers, lifespan=self._living)
 
     @asynccontextmanager
