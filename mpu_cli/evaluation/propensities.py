@@ -26,7 +26,7 @@ Classification", KDD 2022.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,20 +65,10 @@ def jain_propensities(
 class Propensities:
     """Propensities of a set of labels."""
 
-    labels: np.ndarray  # int64, shape (q,), ascending
-    values: np.ndarray  # float64, shape (q,), in (0, 1]
+    labels: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # shape (q,), ascending
+    values: np.ndarray = field(default_factory=lambda: np.empty(0))  # float64, shape (q,), in (0, 1]
     others: float | None = None  # of all other labels; None if unknown
     source: str = ""  # the file that they were read from, for messages
-
-    @classmethod
-    def of_all(cls, c: float) -> "Propensities":
-        """Return the same for every label."""
-        return cls(np.empty(0, np.int64), np.empty(0), c)
-
-    @classmethod
-    def of_frequencies(cls, c: dict[int, float], source: str) -> "Propensities":
-        """Return the label frequencies of a file."""
-        return cls(np.array(sorted(c), np.int64), np.array([c[label] for label in sorted(c)], float), source=source)
 
     @classmethod
     def of_annotations(

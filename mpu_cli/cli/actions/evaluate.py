@@ -154,7 +154,7 @@ class Metrics:
     def rates_of(self, truth: Truth) -> Propensities | None:
         """Return the label frequencies of the truth; None where it is complete. InputError for a malformed file."""
         if not isinstance(self.c, Path):
-            return None if self.c is None else Propensities.of_all(self.c)
+            return None if self.c is None else Propensities(others=self.c)
         names = truth.sidecars.names_of(self.naming, np.empty(0, int))
         return _propensities(self.c, names)
 
@@ -237,7 +237,8 @@ def _propensities(path: str | Path, names: LabelNames | None = None) -> Propensi
     by_label, earlier = frequencies_of_file(path, names)
     for warning in () if earlier is None else earlier.warnings:
         warn(f"{path}: {warning}")
-    return Propensities.of_frequencies(by_label, str(path))
+    labels = np.array(sorted(by_label), np.int64)
+    return Propensities(labels, np.array([by_label[label] for label in labels.tolist()], float), source=str(path))
 
 
 _MAKE_SCORES = "make it with `mpu predict --format scores`"
