@@ -3,7 +3,6 @@
 Nothing here imports NumPy, so that help and completion come at once.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,39 +126,19 @@ def corrupt() -> None:
     """
 
 
-def _list_of(
-    kind: Callable[[str], float], example: str, holds: Callable[[float], bool], otherwise: str
-) -> Callable[[str], tuple[float, ...]]:
-    """Return what reads different numbers of a kind, for each of which a condition holds, separated by commas."""
+def _list_of(name: str, kind: Real, example: str) -> Parsed:
+    """Return the type of different numbers of a kind, separated by commas."""
 
     def parse(text: str) -> tuple[float, ...]:
         try:
-            numbers = tuple(map(kind, text.split(",")))
-        except ValueError:
-            raise ValueError(f"{text!r} is not a list such as {example}") from None
-        if not all(map(holds, numbers)):
-            raise ValueError(otherwise)
+            numbers = tuple(map(kind.parse, text.split(",")))
+        except ValueError as error:
+            raise ValueError(f"{error}; several as in {example}") from None
         if len(set(numbers)) < len(numbers):
             raise ValueError(f"{text!r} has a number twice")
         return numbers
 
-    return parse
-
-
-_WIDTHS = Parsed(
-    "widths",
-    _list_of(
-        float,
-        "0.1,0.05; without numbers, --plan comes after FILE",
-        lambda w: 0.001 <= w <= 1,
-        "widths of intervals are from 0.001 to 1",
-    ),
-)
-_CUTOFFS = Parsed("numbers", _list_of(int, "1,3,5", lambda k: 1 <= k < 2**31, "cut-offs are numbers of labels, from 1"))
-_RATES = Parsed(
-    "rate,...", _list_of(float, "0,0.3,0.6", lambda rate: 0 <= rate < 1, "missing rates are from 0 to below 1")
-)
-_SIZES = Parsed("n,...", _list_of(int, "6000 or 1000,2000,4000", lambda n: n >= 1, "numbers of instances start from 1"))
+    return Parsed(name, parse)
 
 
 @command(
@@ -173,7 +152,7 @@ _SIZES = Parsed("n,...", _list_of(int, "6000 or 1000,2000,4000", lambda n: n >= 
     option("-o, --output", FILE, "Write the label frequencies to a file for `mpu train --c`."),
     option(
         "--plan [WIDTHS]",
-        _WIDTHS,
+        _list_of("widths", Real(0.001, 1), "0.1,0.05; without numbers, --plan comes after FILE"),
         "Report how many questions or reviewed instances give intervals of c of these widths, such as 0.1,0.05.",
         is_flag=False,
         flag_value="0.2,0.1,0.05,0.02",
@@ -232,7 +211,13 @@ def _least(text: str) -> tuple[str, float]:
         PerLabel(LEAST_FREQUENCY, 1),
         "Label frequency of TRUTH, if its labels are incomplete: also estimate the metrics on complete labels.",
     ),
-    option("--k NUMBERS", _CUTOFFS, "Cut-offs of metrics at k.", name="ks", default="1,3,5"),
+    option(
+        "--k NUMBERS",
+        _list_of("numbers", Integer(1, MAX_ID + 1), "1,3,5"),
+        "Cut-offs of metrics at k.",
+        name="ks",
+        default="1,3,5",
+    ),
     option(
         "--training TRAIN.svm",
         FILE,
@@ -336,13 +321,13 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
         "Folder for results.csv, summary.md and figures. An unfinished experiment there is continued.",
         required=True,
     ),
-    click.Option(
-        ["--preset"],
-        type=click.Choice(list(_PRESETS)),
+    option(
+        "--preset",
+        tuple(_PRESETS),
+        "Settings of the paper's experiments, for options that are not set.",
         is_eager=True,
         expose_value=False,
         callback=_choose_preset,
-        help="Settings of the paper's experiments, for options that are not set.",
     ),
     option(
         "--methods",
@@ -351,10 +336,15 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
         "after colons; tuned=True chooses the threshold on held-out training data by expected micro-F1.",
         default="mpu,br",
     ),
-    option("--missing-rates", _RATES, "Shares of the training labels to remove.", default="0,0.3,0.6"),
+    option(
+        "--missing-rates",
+        _list_of("rate,...", Real(0, 0.999), "0,0.3,0.6"),
+        "Shares of the training labels to remove.",
+        default="0,0.3,0.6",
+    ),
     option("--folds", Integer(2), "Cross-validation folds.", default=10),
     option("--run-folds", Integer(1), "Test on only N of the folds. Default: all."),
-    option("--instances", _SIZES, "Draw N instances at random. Default: all."),
+    option("--instances", _list_of("n,...", Integer(1), "1000,2000"), "Draw N instances at random. Default: all."),
     option(
         "--format",
         ("png", "svg", "pdf"),
