@@ -60,8 +60,8 @@ class TextIn(str):
         return one
 
 
-def guess_language(texts: Iterable[str]) -> str | None:
-    """Guess the language that texts are in.
+def guess_language(texts: Iterable[str], fewest: int = 1) -> str | None:
+    """Guess the language that texts are in, of which they have so many function words at least.
 
     Returns: one of `LANGUAGES`; None where no language has most of its function words in the texts.
 
@@ -71,7 +71,17 @@ def guess_language(texts: Iterable[str]) -> str | None:
     'english'
     >>> guess_language(["Digital television"])
     """
-    return _guess(texts, 1)
+    counts = dict.fromkeys(LANGUAGES, 0)
+    total = 0
+    for text in texts:
+        words = _WORDS.findall(text.lower())
+        total += len(words)
+        for language in chain.from_iterable(map(_LANGUAGES_OF.get, words, repeat(()))):
+            counts[language] += 1
+    first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
+    if counts[first] < max(fewest, _LEAST_SHARE * total) or counts[first] < _LEAST_LEAD * counts[second]:
+        return None
+    return first
 
 
 def language_of(text: str) -> str | None:
@@ -89,7 +99,7 @@ def language_of(text: str) -> str | None:
     """
     if isinstance(text, TextIn) and text.language:
         return text.language
-    return _guess([text[:_READ]], _FEWEST)
+    return guess_language([text[:_READ]], _FEWEST)
 
 
 def function_words(language: str | None) -> frozenset[str]:
@@ -125,17 +135,3 @@ def strangers(counts: Counter[str], languages: Sequence[str], texts: int) -> str
         f"{count:,} of {counted(texts, 'text')} in other languages than those of the stems, {', '.join(languages)}: "
         f"{listed}; predictions for such texts may be worth little"
     )
-
-
-def _guess(texts: Iterable[str], fewest: int) -> str | None:
-    counts = dict.fromkeys(LANGUAGES, 0)
-    total = 0
-    for text in texts:
-        words = _WORDS.findall(text.lower())
-        total += len(words)
-        for language in chain.from_iterable(map(_LANGUAGES_OF.get, words, repeat(()))):
-            counts[language] += 1
-    first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
-    if counts[first] < max(fewest, _LEAST_SHARE * total) or counts[first] < _LEAST_LEAD * counts[second]:
-        return None
-    return first
