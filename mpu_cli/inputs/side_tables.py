@@ -85,7 +85,7 @@ def frequencies_of_file(
             raise ValueError(f"label {label} is duplicate; remove one of the lines")
         frequencies[label] = c
 
-    read_each(source, read_line, lenient=True)
+    read_each(source, read_line)
     return frequencies, _earlier(comments, np.array([*frequencies.values()]))
 
 

@@ -78,26 +78,23 @@ def _recoded(stream: Readable, source: str, encoding: str) -> Iterator[bytes]:
         yield text.encode()
 
 
-def text_lines(source: str | Path, lenient: bool = False, is_ours: bool = False) -> Generator[str, None, None]:
+def text_lines(source: str | Path, is_ours: bool = False) -> Generator[str, None, None]:
     """Yield the lines of a text file, plain or compressed by suffix, or ``-`` for standard input, without their ends.
 
-    If lenient, bytes that are not UTF-8 are replaced by U+FFFD, as in comments. InputError where it cannot be read, or
-    has a line longer than `MAX_LINE_BYTES`, or one that is not UTF-8.
+    InputError where it cannot be read, or has a line longer than `MAX_LINE_BYTES`, or one that is not UTF-8.
     """
     with open_side(source) as stream:
         for number, line in enumerate(decoded_lines(stream, str(source), is_ours), 1):
             if line is None:
                 raise InputError(source, number, f"the line is longer than {MAX_LINE_BYTES:,} bytes")
             if not is_utf8(line):
-                if not lenient:
-                    raise InputError(source, number, NOT_UTF8)
-                line = line.encode(errors="surrogateescape").decode(errors="replace")
+                raise InputError(source, number, NOT_UTF8)
             yield line.rstrip("\r\n")
 
 
-def read_each(source: str | Path, read: Callable[[str], None], lenient: bool = False) -> None:
+def read_each(source: str | Path, read: Callable[[str], None]) -> None:
     """Call a function with each line of a file, as `text_lines`; its ValueError becomes an InputError of the line."""
-    for number, line in enumerate(text_lines(source, lenient), 1):
+    for number, line in enumerate(text_lines(source), 1):
         try:
             read(line)
         except ValueError as error:

@@ -275,11 +275,11 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
             )
         pairs.append((number(fields[0]), number(fields[1])))
 
-    read_each(source, read, lenient=True)
+    read_each(source, read)
     pairs_in_use = sum(min(pair) >= 0 for pair in pairs)
     if unused and not pairs_in_use:
         pairs.clear()
-        read_each(source, read, lenient=True)  # which says what is wrong with the first one
+        read_each(source, read)  # which says what is wrong with the first one
     if unused:
         _log.warning(
             f"{shown(source)}: {counted(len(pairs) - pairs_in_use, 'line')} of {len(pairs):,} with unused "

@@ -30,7 +30,7 @@ def file(tmp_path):
     [
         (b"3 0.25\n12 1\n", [0.25, 1]),
         (b"12\t1e-3\r\n  3   .5 ", [0.5, 0.001]),
-        (b"# label c\n\n3 0.25 # few\n   \n12 1\n# \xff any bytes\n", [0.25, 1]),
+        (b"# label c\n\n3 0.25 # few\n   \n12 1\n# any words\n", [0.25, 1]),
         (b"99 0.1\n3 0.25\n12 1\n", [0.25, 1]),  # a label that is not wanted
         (gzip.compress(b"3 0.25\n12 1\n", mtime=0), [0.25, 1]),
     ],
