@@ -29,7 +29,7 @@ from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import NO_INSTANCES, Extent, Preamble, gathered, iter_stream, read
-from mpu_cli.svmlight.streams import BLOCK_BYTES, blocks, is_compressed, is_plain, open_input
+from mpu_cli.svmlight.streams import BLOCK_BYTES, blocks, compression_named, is_plain, open_input
 
 # Names that mean another file in another process.
 _STREAM = re.compile(r"/dev/(stdin|fd/\d+)|/proc/(self|thread-self|\d+)/fd/\d+")
@@ -60,7 +60,7 @@ def plan_parts(paths: Sequence[str | Path], most_bytes: int) -> list[Part]:
     parts: list[Part] = []
     for path in map(str, paths):
         size = 0
-        if not is_compressed(path) and Path(path).is_file():
+        if not compression_named(path) and Path(path).is_file():
             with open_input(path) as stream:
                 size = Path(path).stat().st_size if is_plain(stream) else 0
         n_parts = max(1, -(-size // most_bytes))

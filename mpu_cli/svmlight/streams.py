@@ -124,15 +124,18 @@ class Writable(Protocol):
     def write(self, data: bytes, /) -> int: ...  # noqa: D102
 
 
+def plain_name(source: str | Path) -> Path:
+    """Return the name of a file without directory and the suffix of compressed data: ``data/a.svm.gz`` gives ``a.svm``.
+
+    Suffixes of compressed data that are not read are left out too.
+    """
+    name = Path(file_name(source).name)
+    return name.with_suffix("") if compression_named(name) else name
+
+
 def stem(source: str | Path) -> str:
     """Return the name of a data file without directory and suffixes: ``data/news.svm.gz`` gives ``news``."""
-    path = file_name(source)
-    return Path(path.stem).stem if is_compressed(path) else path.stem
-
-
-def is_compressed(source: str | Path) -> bool:
-    """Whether a file is compressed, by its suffix."""
-    return file_name(source).suffix in COMPRESSED
+    return plain_name(source).stem
 
 
 def is_plain(stream: ReadableLines) -> bool:
@@ -279,7 +282,8 @@ def refuse_unreadable(files: Iterable[str]) -> None:
 
 
 def _decompressed(raw: BufferedReader, source: str | Path) -> ReadableLines:
-    match file_name(source).suffix if is_compressed(source) else compression_of(raw.peek(SIGNATURE_BYTES)):
+    suffix = file_name(source).suffix
+    match suffix if suffix in COMPRESSED else compression_of(raw.peek(SIGNATURE_BYTES)):
         case ".gz":
             if not raw.peek(1):  # a file of no bytes, which gzip, unlike the others, would take for empty data
                 raise EOFError

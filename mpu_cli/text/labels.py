@@ -1,6 +1,5 @@
 """Labels that are texts, and their numbers: from a file of names, or a thesaurus in SKOS or as a table of Annif."""
 
-import codecs
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,12 +13,12 @@ from xml.parsers import expat
 
 from mpu_cli.errors import InputError, MpuError, counted, shown
 from mpu_cli.names.label_names import read_names, uri_of, without_brackets
-from mpu_cli.names.lines import NOT_UTF8, open_side
+from mpu_cli.names.lines import open_side
 from mpu_cli.names.naming import is_kept
 from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.formats import problem_of
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.svmlight.streams import ReadableLines, is_compressed
+from mpu_cli.svmlight.streams import ReadableLines, plain_name
 from mpu_cli.text.languages import TextIn
 from mpu_cli.text.records import Bad, clean, no_field, read_rows
 
@@ -129,15 +128,7 @@ def confusable(names: Iterable[str]) -> list[tuple[str, str]]:
     return pairs
 
 
-# RDF, by the suffix of the file: the name of the format in pyoxigraph, and in messages.
-RDF_FORMATS = {
-    ".ttl": ("TURTLE", "Turtle"),
-    ".rdf": ("RDF_XML", "RDF/XML"),
-    ".xml": ("RDF_XML", "RDF/XML"),
-    ".nt": ("N_TRIPLES", "N-Triples"),
-    ".jsonld": ("JSON_LD", "JSON-LD"),
-    ".json": ("JSON_LD", "JSON-LD"),
-}
+RDF_SUFFIXES = (".ttl", ".rdf", ".xml", ".nt", ".jsonld", ".json")  # suffixes of files
 TABLE = ".csv"
 
 
@@ -163,13 +154,12 @@ class Concept:
 
 def suffix_of(source: str | Path) -> str:
     """Return the suffix of a file, compressed or not, in small letters."""
-    path = Path(source)
-    return (path.with_suffix("") if is_compressed(path) else path).suffix.lower()
+    return plain_name(source).suffix.lower()
 
 
 def is_thesaurus(source: str | Path) -> bool:
     """Whether the name of a file is that of a thesaurus, and not of a list of names."""
-    return suffix_of(source) in (*RDF_FORMATS, TABLE)
+    return suffix_of(source) in (*RDF_SUFFIXES, TABLE)
 
 
 def read_thesaurus(source: str | Path, language: str | None = None) -> tuple[Labels, list[str]]:
@@ -244,7 +234,6 @@ def read_table(source: str | Path) -> Iterator[Concept]:
 _SKOS, _OWL = "http://www.w3.org/2004/02/skos/core#", "http://www.w3.org/2002/07/owl#"
 _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 _NOT_CONCEPTS = ("ConceptScheme", "Collection", "OrderedCollection")  # these have names too
-_LOOKED_AT = 100  # lines
 
 
 def read_skos(source: str | Path) -> Iterator[Concept]:
@@ -302,16 +291,16 @@ def _statements(source: str | Path) -> Iterator[tuple[Any, Any, Any]]:
     """Yield the subject, predicate and value of each statement of an RDF file."""
     import pyoxigraph
 
-    name, form = RDF_FORMATS[suffix_of(source)]
+    form: Any = pyoxigraph.RdfFormat.from_extension(suffix_of(source)[1:])
     try:
         with open_side(source) as stream:
-            data = _without_long_entities(stream, str(source)) if form == "RDF/XML" else stream
+            data = _without_long_entities(stream, str(source)) if form.name == "RDF/XML" else stream
             # Lenient: URIs with blanks in them are common.
-            for statement in pyoxigraph.parse(cast(Any, data), getattr(pyoxigraph.RdfFormat, name), lenient=True):
+            for statement in pyoxigraph.parse(cast(Any, data), form, lenient=True):
                 yield statement.subject, statement.predicate, statement.object
     except SyntaxError as error:
         with open_side(source) as stream:
-            raise _unreadable(error, stream.read(MAX_LINE_BYTES), form, str(source)) from None
+            raise _unreadable(error, stream.read(MAX_LINE_BYTES), form.name, str(source)) from None
 
 
 def _without_long_entities(stream: ReadableLines, source: str) -> Joined:
@@ -338,13 +327,8 @@ def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> Inpu
 
     `data`: the text, or the first `MAX_LINE_BYTES` of it.
     """
-    for place, line in enumerate(data.splitlines()[:_LOOKED_AT], 1):
-        if found := problem_of(line):
-            return InputError(source, place, found)
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(data)  # it may end within a character
-    except UnicodeDecodeError as found:
-        return InputError(source, data.count(b"\n", 0, found.start) + 1, NOT_UTF8)
+    if found := problem_of(data.lstrip()):
+        return InputError(source, None, found)
     where = error.lineno
     problem = _PLACE.sub("", error.msg)
     if "LoadDocumentCallback" in problem:
@@ -355,8 +339,8 @@ def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> Inpu
         parser = expat.ParserCreate()
         try:
             parser.Parse(data, len(data) < MAX_LINE_BYTES)
-        except expat.ExpatError as found:
-            where, problem = found.lineno, expat.ErrorString(found.code)
+        except expat.ExpatError as of_xml:
+            where, problem = of_xml.lineno, expat.ErrorString(of_xml.code)
     return InputError(source, where, f"is not {form}: {problem}; correct it, or give the file the suffix of its format")
 
 

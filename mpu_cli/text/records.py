@@ -21,7 +21,7 @@ from mpu_cli.runtime.files import Joined
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.formats import OLD_LINE_ENDS
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.svmlight.streams import ReadableLines, compression_named, open_input
+from mpu_cli.svmlight.streams import ReadableLines, open_input, plain_name
 from mpu_cli.text.fields import holder, listed, value_of
 
 ANNIF, SUBJECTS = "annif", "subjects"
@@ -52,8 +52,7 @@ class Bad:
 
 def format_of(source: str | Path) -> str | None:
     """Return the format of a file by its suffix, compressed or not; None if the suffix means none."""
-    path = Path(source)
-    return _FORMAT_OF.get(path.with_suffix("").suffix if compression_named(path) else path.suffix)
+    return _FORMAT_OF.get(plain_name(source).suffix)
 
 
 def read_rows(stream: ReadableLines, source: str, form: str, needed: Iterable[str] = ()) -> Iterator[Row | Bad]:

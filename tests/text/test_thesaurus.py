@@ -9,7 +9,7 @@ import pyoxigraph
 import pytest
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.text.labels import RDF_FORMATS, read_thesaurus
+from mpu_cli.text.labels import RDF_SUFFIXES, read_thesaurus
 from tests.golden import refused
 
 SKOS = "http://www.w3.org/2004/02/skos/core#"
@@ -38,12 +38,12 @@ ENGLISH = [
 ]
 
 
-@pytest.mark.parametrize("suffix", [*RDF_FORMATS, ".ttl.gz", ".nt.bz2"])
+@pytest.mark.parametrize("suffix", [*RDF_SUFFIXES, ".ttl.gz", ".nt.bz2"])
 def test_every_format_of_skos(tmp_path, suffix):
     path = tmp_path / f"thesaurus{suffix}"
     first, _, packed = suffix[1:].partition(".")
     statements = pyoxigraph.parse(TURTLE, pyoxigraph.RdfFormat.TURTLE)
-    data = pyoxigraph.serialize(statements, format=getattr(pyoxigraph.RdfFormat, RDF_FORMATS[f".{first}"][0]))
+    data = pyoxigraph.serialize(statements, format=pyoxigraph.RdfFormat.from_extension(first))
     path.write_bytes({"": bytes, "gz": gzip.compress, "bz2": bz2.compress}[packed](data))
     labels, (of_languages, of_deprecated) = read_thesaurus(path)
     assert "has names in en, de: those in 'en' are used" in of_languages
