@@ -66,10 +66,6 @@ class Reading:
 DEFAULT_READING = Reading()
 
 
-class LineError(Exception):
-    """A line breaks the grammar. The message says how, and what to do. The caller adds file and line."""
-
-
 class Header(NamedTuple):
     """What a header announces."""
 
@@ -110,19 +106,19 @@ def plain_labels(text: bytes, reading: Reading = DEFAULT_READING) -> bytes:
 def parse_line(line: bytes, reading: Reading = DEFAULT_READING) -> Instance:
     """Parse the line of an instance, with or without its newline; it is not a comment line and not a header.
 
-    LineError where the line breaks the grammar.
+    ValueError where the line breaks the grammar; it says how, and what to do. The caller adds file and line.
     """
     text = line.removesuffix(b"\n").removesuffix(b"\r").partition(b"#")[0]
     try:
         if not reading.implicit_values and header_of(text) is not None:
-            raise LineError(
+            raise ValueError(
                 f"{_quote(text.split()[1])} has no colon; if this line is the header of another file, give several "
                 f"FILEs, or remove all headers; if it is an instance, {_COLON_MISSING[reading.scores]}"
             )
         return _parse(plain_labels(text, reading), reading)
-    except LineError as error:
+    except ValueError as error:
         problem = problem_of_line(line, reading.scores) or str(error)
-        raise LineError(problem.replace(PAGE, PREDICTIONS) if reading.scores else problem) from None
+        raise ValueError(problem.replace(PAGE, PREDICTIONS) if reading.scores else problem) from None
 
 
 _COLON_MISSING = {  # advice if it was not meant as a list of labels
@@ -134,8 +130,8 @@ _COLON_MISSING = {  # advice if it was not meant as a list of labels
 def _parse(text: bytes, reading: Reading) -> Instance:
     if match := _NOT_TEXT.search(text):
         if match[0] == b"\r":
-            raise LineError(OLD_LINE_ENDS)
-        raise LineError(f"byte 0x{match[0][0]:02x} at column {match.start() + 1} is not text; is this a LIBSVM file?")
+            raise ValueError(OLD_LINE_ENDS)
+        raise ValueError(f"byte 0x{match[0][0]:02x} at column {match.start() + 1} is not text; is this a LIBSVM file?")
     tokens = text.split()
     labels = []
     if tokens and text.startswith(tokens[0]) and b":" not in tokens[0]:
@@ -144,29 +140,27 @@ def _parse(text: bytes, reading: Reading) -> Instance:
     for token in tokens:
         index, value = _parse_feature(token, reading)
         if _float32(features.setdefault(index, value)) != _float32(value):
-            raise LineError(f"index {index} has two values in this line; keep one")
+            raise ValueError(f"index {index} has two values in this line; keep one")
     return Instance(labels, list(features), list(features.values()))
 
 
 def _parse_labels(token: bytes) -> list[int]:
-    labels = [_parse_label(part, token) for part in token.split(b",")]
+    labels = []
+    for part in token.split(b","):
+        if not part:
+            raise ValueError(f"label missing before or after a comma in {_quote(token)}; remove the comma")
+        if part.startswith(b"-"):
+            raise ValueError(f"label {_quote(part)} is negative; instances of no class have no label: sed 's/^-1//'")
+        labels.append(_parse_id(part, "label"))
     if len(set(labels)) < len(labels) and max(labels) <= 1:
-        raise LineError(f"{_quote(token)} is a label twice, or a vector of 0 and 1; {PAGE}")
+        raise ValueError(f"{_quote(token)} is a label twice, or a vector of 0 and 1; {PAGE}")
     return list(dict.fromkeys(labels))
-
-
-def _parse_label(part: bytes, token: bytes) -> int:
-    if not part:
-        raise LineError(f"label missing before or after a comma in {_quote(token)}; remove the comma")
-    if part.startswith(b"-"):
-        raise LineError(f"label {_quote(part)} is negative; instances of no class have no label: sed 's/^-1//'")
-    return _parse_id(part, "label")
 
 
 def _parse_feature(token: bytes, reading: Reading) -> tuple[int, float]:
     index_text, colon, value_text = token.partition(b":")
     if not colon and not reading.implicit_values:
-        raise LineError(
+        raise ValueError(
             f"{_quote(token)} has no colon; labels begin the line, with commas between them; if it is none, "
             f"{_COLON_MISSING[reading.scores]}"
         )
@@ -176,22 +170,22 @@ def _parse_feature(token: bytes, reading: Reading) -> tuple[int, float]:
 
 def _parse_id(text: bytes, name: str) -> int:
     if not text.isdigit():
-        raise LineError(f"{name} {_quote(text)} is not a whole number from 0 up; {PAGE}")
+        raise ValueError(f"{name} {_quote(text)} is not a whole number from 0 up; {PAGE}")
     digits = text.lstrip(b"0") or b"0"
     if len(digits) > len(str(MAX_ID)) or int(digits) > MAX_ID:
-        raise LineError(f"{name} {_quote(text)} is beyond {MAX_ID}, the largest possible")
+        raise ValueError(f"{name} {_quote(text)} is beyond {MAX_ID}, the largest possible")
     return int(digits)
 
 
 def _parse_value(text: bytes, index: int) -> float:
     if not _VALUE.fullmatch(text):
-        raise LineError(
+        raise ValueError(
             f"value {_quote(text)} of index {index} is not a finite number, such as 0.5; write one, or leave the index "
             "out"
         )
     value = float(text)
     if abs(value) >= FLOAT32_OVERFLOW:
-        raise LineError(
+        raise ValueError(
             f"value {_quote(text)} of index {index} is too large; scale the values (float32 ends at 3.4e38)"
         )
     return value

@@ -28,7 +28,6 @@ from mpu_cli.svmlight.grammar import (
     MAX_ID,
     NUMBER,
     Header,
-    LineError,
     Reading,
     header_of,
     parse_line,
@@ -123,7 +122,7 @@ def _parse_by_line(block: bytes, first_line: int, source: str, reading: Reading)
             continue
         try:
             rows.append(parse_line(line, reading))
-        except LineError as error:
+        except ValueError as error:
             raise InputError(source, number, str(error)) from None
     labels, indices, values = zip(*rows, strict=True) if rows else ((), (), ())
     return Dataset.of_rows(

@@ -9,7 +9,7 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight import streams
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.formats import problem_of
-from mpu_cli.svmlight.grammar import BYTE_ORDER_MARK, LineError, Reading, header_of, parse_line
+from mpu_cli.svmlight.grammar import BYTE_ORDER_MARK, Reading, header_of, parse_line
 from mpu_cli.svmlight.reader import iter_stream, parse_block
 
 Instance = tuple[list[int], list[tuple[int, int]]]  # labels; feature indices and the bits of their float32 values
@@ -23,7 +23,7 @@ def reference_block(block: bytes, reading: Reading, first_line: int = 1) -> list
             continue
         try:
             labels, indices, values = parse_line(line, reading)
-        except LineError as error:
+        except ValueError as error:
             return f"file:{number}: {error}"
         labels = labels if reading.labels else []
         features = sorted(zip(indices, np.array(values, np.float32).view(np.uint32).tolist(), strict=True))
