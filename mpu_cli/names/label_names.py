@@ -15,10 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from pathlib import Path
 
 from mpu_cli.errors import CONTROL, InputError, abridged
-from mpu_cli.names.lines import cell, meanings, text_lines, whole
+from mpu_cli.names.lines import cell, meanings, whole
 from mpu_cli.svmlight.grammar import MAX_ID
 
 # Of schemes that identify something; `role::program` and `subject:history` are names.
@@ -51,18 +50,13 @@ _LOOKED_AT = 100
 _NUMBERED = re.compile(r"\s*[0-9]+\s*\t")
 
 
-def read_names(source: str | Path, first: int = 1, is_ours: bool = False) -> tuple[Names, bool]:
-    """Read a file of names, by label; return also whether lines have numbers.
+def parse_names(lines: Iterable[str], source: str, first: int = 1, is_ours: bool = False) -> tuple[Names, bool]:
+    """Read the names of labels from the lines of a file; return also whether these have numbers.
 
     `first`: {0, 1}: the label that line 1 names, where lines have no numbers.
     `is_ours`: whether `mpu vectorize` has written the file: each line is a name, whatever it looks like.
-    Raises InputError (the file cannot be read, is empty, or a line has neither of these forms).
+    Raises InputError (the file is empty, or a line has neither of these forms).
     """
-    return parse_names(text_lines(source, is_ours=is_ours), str(source), first, is_ours)
-
-
-def parse_names(lines: Iterable[str], source: str, first: int = 1, is_ours: bool = False) -> tuple[Names, bool]:
-    """Read names from lines; as `read_names`."""
     names: Names = {}
     is_numbered: bool | None = None
     for place, line in enumerate(lines, 1):

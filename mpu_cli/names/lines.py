@@ -22,7 +22,7 @@ from mpu_cli.errors import InputError, one_line
 from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.formats import problem_of, utf16_of
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.svmlight.streams import Readable, ReadableLines, Watched, is_plain, open_input
+from mpu_cli.svmlight.streams import Readable, Watched, is_plain, open_input
 
 NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8, such as by iconv -f LATIN1 -t UTF-8"
 _BOM = "\ufeff"
@@ -31,7 +31,7 @@ _MOST_EXPANSION = 250  # no text of people does
 
 
 @contextmanager
-def open_side(source: str | Path) -> Iterator[ReadableLines]:
+def open_side(source: str | Path) -> Iterator[Readable]:
     """Open a file that is read whole, as `open_input`; InputError where little data expand to fill the memory."""
     with open_input(source) as opened:
         stream = as_utf8(opened, str(source))
@@ -52,7 +52,7 @@ def open_side(source: str | Path) -> Iterator[ReadableLines]:
             yield stream
 
 
-def as_utf8(stream: Any, source: str) -> ReadableLines:
+def as_utf8(stream: Any, source: str) -> Readable:
     """Return a stream of the same text in UTF-8, also of UTF-16, as its first bytes say.
 
     `encoding` of the stream that is returned is the one that was read; it has none where it is the same stream.
@@ -101,7 +101,7 @@ def read_each(source: str | Path, read: Callable[[str], None]) -> None:
             raise InputError(source, number, str(error)) from None
 
 
-def decoded_lines(stream: ReadableLines, source: str, is_ours: bool = False) -> Iterator[str | None]:
+def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Iterator[str | None]:
     """Yield the lines of a stream with their ends, None for one that is too long.
 
     Bytes that are not UTF-8 become surrogates (`is_utf8`).

@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, abridged, counted, shown
-from mpu_cli.names.label_names import LabelNames, as_number, is_number, label_of, quoted, read_names, without_brackets
+from mpu_cli.names.label_names import (
+    LabelNames,
+    Names,
+    as_number,
+    is_number,
+    label_of,
+    parse_names,
+    quoted,
+    without_brackets,
+)
 from mpu_cli.names.lines import read_each, text_lines
 from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.streams import Files, Source, files_of, stem
@@ -101,6 +110,12 @@ def _common(files: Files, find: Callable[[str], Path | None], otherwise: str) ->
     return longest
 
 
+def read_names(source: str | Path, first: int = 1) -> tuple[Names, bool]:
+    """Read a file of names as `parse_names` does; InputError also where it cannot be read."""
+    is_ours = is_kept(source)
+    return parse_names(text_lines(source, is_ours), str(source), first, is_ours)
+
+
 def is_kept(file: str | Path) -> bool:
     """Whether a file of names was written by `mpu vectorize`: line k names label k."""
     path = Path(file)
@@ -137,7 +152,7 @@ class Naming:
             return None
         largest = int(labels.max(initial=0))
         first = 0 if self.zero_based or (len(labels) and labels.min() == 0) else 1
-        by_number, is_numbered = read_names(file, first, is_ours=is_kept(file))
+        by_number, is_numbered = read_names(file, first)
         texts = {name for of_label in by_number.values() for name in of_label[:1]}
         # A label without a name whose number is also a name: `LabelNames` must know it to read the number as a label.
         nameless = [number for number in labels.tolist() if number not in by_number and str(number) in texts]

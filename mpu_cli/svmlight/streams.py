@@ -107,14 +107,9 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Readable(Protocol):
-    """A source of bytes."""
-
-    def read(self, n: int = -1, /) -> bytes: ...  # noqa: D102
-
-
-class ReadableLines(Readable, Protocol):
     """A source of bytes and of lines."""
 
+    def read(self, n: int = -1, /) -> bytes: ...  # noqa: D102
     def readline(self, n: int = -1, /) -> bytes: ...  # noqa: D102
 
 
@@ -138,7 +133,7 @@ def stem(source: str | Path) -> str:
     return plain_name(source).stem
 
 
-def is_plain(stream: ReadableLines) -> bool:
+def is_plain(stream: Readable) -> bool:
     """Whether a stream that `open_input` has opened gives the bytes of the file, which is not compressed."""
     return isinstance(stream, BufferedReader) and not isinstance(stream, Joined)
 
@@ -156,7 +151,7 @@ def bytes_of(source: Source) -> Bytes | None:
 
 
 @contextmanager
-def open_input(source: str | Path) -> Iterator[ReadableLines]:
+def open_input(source: str | Path) -> Iterator[Readable]:
     """Open a file for reading, decompressed if its suffix is in `COMPRESSED`, or its content begins so.
 
     `source`: a file, a URL, or ``-`` for standard input.
@@ -245,7 +240,7 @@ def _lines_below_header(path: Path) -> Iterator[bytes]:
 
 
 @contextmanager
-def _opened(source: str | Path) -> Iterator[ReadableLines]:
+def _opened(source: str | Path) -> Iterator[Readable]:
     with ExitStack() as stack:
         try:
             if is_url(source):
@@ -281,7 +276,7 @@ def refuse_unreadable(files: Iterable[str]) -> None:
                 pass
 
 
-def _decompressed(raw: BufferedReader, source: str | Path) -> ReadableLines:
+def _decompressed(raw: BufferedReader, source: str | Path) -> Readable:
     suffix = file_name(source).suffix
     match suffix if suffix in COMPRESSED else compression_of(raw.peek(SIGNATURE_BYTES)):
         case ".gz":
@@ -469,8 +464,8 @@ def blocks(stream: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> Ite
         yield first_line, last
 
 
-Open = Callable[[], AbstractContextManager[ReadableLines]]
-OpenSource = Callable[[str | Path], AbstractContextManager[ReadableLines]]
+Open = Callable[[], AbstractContextManager[Readable]]
+OpenSource = Callable[[str | Path], AbstractContextManager[Readable]]
 
 
 @contextmanager
@@ -487,7 +482,7 @@ def read_twice(source: str | Path, opened: OpenSource = open_input) -> Iterator[
             while data := stream.read(BLOCK_BYTES):
                 spool.write(data)
 
-        def rewound() -> AbstractContextManager[ReadableLines]:
+        def rewound() -> AbstractContextManager[Readable]:
             spool.seek(0)
             return nullcontext(spool)
 

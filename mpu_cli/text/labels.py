@@ -12,13 +12,13 @@ from urllib.parse import quote
 from xml.parsers import expat
 
 from mpu_cli.errors import InputError, MpuError, counted, shown
-from mpu_cli.names.label_names import read_names, uri_of, without_brackets
+from mpu_cli.names.label_names import uri_of, without_brackets
 from mpu_cli.names.lines import open_side
-from mpu_cli.names.naming import is_kept
+from mpu_cli.names.naming import read_names
 from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.formats import problem_of
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.svmlight.streams import ReadableLines, plain_name
+from mpu_cli.svmlight.streams import Readable, plain_name
 from mpu_cli.text.languages import TextIn
 from mpu_cli.text.records import Bad, clean, no_field, read_rows
 
@@ -109,7 +109,7 @@ def read_labels(source: str | Path) -> Labels:
     `source`: UTF-8 text, plain or compressed; ``-`` is standard input.
     Raises InputError (it cannot be read, or names label 0, or a label far beyond the number of names).
     """
-    names, _ = read_names(source, is_ours=is_kept(source))
+    names, _ = read_names(source)
     most = max(names)
     if 0 in names or most > _MOST_NUMBERS:
         number = 0 if 0 in names else most
@@ -303,7 +303,7 @@ def _statements(source: str | Path) -> Iterator[tuple[Any, Any, Any]]:
             raise _unreadable(error, stream.read(MAX_LINE_BYTES), form.name, str(source)) from None
 
 
-def _without_long_entities(stream: ReadableLines, source: str) -> Joined:
+def _without_long_entities(stream: Readable, source: str) -> Joined:
     """Return the stream of an XML file; InputError where its entities are long, or made of others.
 
     These make gigabytes of a kilobyte. Beginnings of addresses, which RDF/XML has entities for, are neither.

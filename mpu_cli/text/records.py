@@ -21,7 +21,7 @@ from mpu_cli.runtime.files import Joined
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.formats import OLD_LINE_ENDS
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
-from mpu_cli.svmlight.streams import ReadableLines, open_input, plain_name
+from mpu_cli.svmlight.streams import Readable, open_input, plain_name
 from mpu_cli.text.fields import holder, listed, value_of
 
 ANNIF, SUBJECTS = "annif", "subjects"
@@ -55,7 +55,7 @@ def format_of(source: str | Path) -> str | None:
     return _FORMAT_OF.get(plain_name(source).suffix)
 
 
-def read_rows(stream: ReadableLines, source: str, form: str, needed: Iterable[str] = ()) -> Iterator[Row | Bad]:
+def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = ()) -> Iterator[Row | Bad]:
     """Read rows one by one.
 
     Empty lines are skipped, and rows of a table whose cells are all empty. A byte order mark and CRLF are allowed. The
@@ -252,7 +252,7 @@ class RecordReader:
     `fields`: those that are read, with what the first records say of them.
     """
 
-    def __init__(self, stream: ReadableLines, source: str, form: str, fields: Fields) -> None:
+    def __init__(self, stream: Readable, source: str, form: str, fields: Fields) -> None:
         self.fields = fields
         self._source = source
         self._has_id = False
@@ -426,7 +426,7 @@ def is_corpus(form: str, fields: Fields) -> bool:
 
 
 @contextmanager
-def open_records(source: str | Path) -> Iterator[ReadableLines]:
+def open_records(source: str | Path) -> Iterator[Readable]:
     """Open a file as `open_input`, in UTF-8; a directory of Annif as JSON lines, a document a line, in order of names.
 
     Raises InputError (it cannot be read, or a directory has no documents, or one of more than `MAX_LINE_BYTES`).

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from mpu_cli.errors import InputError
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import delimiter_of
-from mpu_cli.svmlight.streams import ReadableLines, Watched
+from mpu_cli.svmlight.streams import Readable, Watched
 from mpu_cli.text.fields import holder, listed, relisted, set_value, value_of
 from mpu_cli.text.records import DELIMITERS, Bad, Fields, Record, RecordReader, Row, clean, is_blank, is_corpus, subject
 
@@ -47,7 +47,7 @@ class Rewriter:
         self._mark = "1"  # how the last field that is a tag was true
         self._are_numbers = False  # whether the last tags of a list were
 
-    def written(self, stream: ReadableLines, source: str, change_of: Callable[[Record], Retagged]) -> Iterator[bytes]:
+    def written(self, stream: Readable, source: str, change_of: Callable[[Record], Retagged]) -> Iterator[bytes]:
         """Yield the records with their changes, and what is before, between and after them.
 
         Raises InputError (a record is bad, its change raises a ValueError or cannot be written, or a field that is to

@@ -4,9 +4,8 @@ import pytest
 
 from mpu_cli.errors import InputError
 from mpu_cli.inputs.side_tables import frequencies_of_file
-from mpu_cli.names.label_names import read_names
 from mpu_cli.names.lines import text_lines
-from mpu_cli.names.naming import read_implications
+from mpu_cli.names.naming import read_implications, read_names
 from mpu_cli.review.decisions import read_cells
 from tests.golden import refused
 

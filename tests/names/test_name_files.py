@@ -7,8 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from mpu_cli.names.label_names import read_names
-from mpu_cli.names.naming import Naming, read_ids
+from mpu_cli.names.naming import Naming, read_ids, read_names
 
 LABELS = np.array([1, 2, 3])
 

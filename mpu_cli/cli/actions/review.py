@@ -11,9 +11,9 @@ import numpy as np
 
 from mpu_cli.cli.messages import info, warn
 from mpu_cli.errors import InputError, counted, shown
-from mpu_cli.names.label_names import LabelNames, RecordIds, read_names
+from mpu_cli.names.label_names import LabelNames, RecordIds
 from mpu_cli.names.lines import text_lines
-from mpu_cli.names.naming import Naming, Suggestible, find_broader, read_implications
+from mpu_cli.names.naming import Naming, Suggestible, find_broader, read_implications, read_names
 from mpu_cli.review import decisions
 from mpu_cli.review.decisions import checksum
 from mpu_cli.review.matching import match

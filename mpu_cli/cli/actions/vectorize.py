@@ -25,7 +25,7 @@ from mpu_cli.names.naming import FOLDER, GROUPS, IDS, place_beside
 from mpu_cli.runtime.files import refuse_overlaps, replacing_directory
 from mpu_cli.runtime.options import options_of
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.streams import Content, Counted, ReadableLines, Writable, bytes_of, open_output, read_twice
+from mpu_cli.svmlight.streams import Content, Counted, Readable, Writable, bytes_of, open_output, read_twice
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches
@@ -253,7 +253,7 @@ class _Reader:
         self.has_tags = self.separates = False
         self.cells: Counter[str] = Counter()
 
-    def records(self, stream: ReadableLines) -> Iterator[Record]:
+    def records(self, stream: Readable) -> Iterator[Record]:
         """Read a stream from the start. InputError at the first bad record, unless those are skipped."""
         self.good, self.bad, self.listed = 0, 0, []
         self.cells.clear()
@@ -296,7 +296,7 @@ class _Reader:
         return "; --text names the one that has the text" * has_no_text
 
 
-def _fit(reader: _Reader, stream: ReadableLines, options: TextOptions, labels: Labels) -> Vectorization:
+def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels) -> Vectorization:
     """Fit a vectoriser, and number the tags that have no number yet: the more frequent first, then by the alphabet."""
     from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; the help needs none
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.names.label_names import LabelNames, is_number, read_names
+from mpu_cli.names.label_names import LabelNames, is_number
 from mpu_cli.names.lines import cell
-from mpu_cli.names.naming import Naming, read_implications
+from mpu_cli.names.naming import Naming, read_implications, read_names
 from mpu_cli.review import decisions
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.labels import read_labels
