@@ -92,9 +92,13 @@ class Gate:
         accepted, reason, gain = self._decided(value, values, [_reversed(one[metric]) for one in differences])
         if misfits := fitness.misfits(model):
             accepted, reason = False, f"the new model does not fit {shown(self.acceptance.test)}: {misfits[0]}"
-        if accepted and self._is_held(model):
-            reason = f"the new model was trained on the same data as {self._held.name}; remove that to accept it"
-            accepted = False
+        # Where a user has put a model that is not to come back.
+        held = self.target.resolve().with_name(f"{self.target.resolve().name}.held")
+        if accepted and held.exists():
+            sums = _checksums(model.origin)
+            if sums and sums == _checksums(bundle.load(held).origin):
+                accepted = False
+                reason = f"the new model was trained on the same data as {held.name}; remove that to accept it"
         predicted = counts.predicted
         return {
             "accepted": accepted,
@@ -117,17 +121,6 @@ class Gate:
                     f"{self.target}: was replaced during the training and could not be compared; train again"
                 )
             write(model, self.acceptance.keep)
-
-    @property
-    def _held(self) -> Path:
-        """Where a user has put a model that is not to come back."""
-        return self.target.resolve().with_name(f"{self.target.resolve().name}.held")
-
-    def _is_held(self, model: TrainedModel) -> bool:
-        if not self._held.exists():
-            return False
-        new, held = (_checksums(one.origin) for one in (model, bundle.load(self._held)))
-        return bool(new) and new == held
 
     def _decided(
         self, value: float, values: list[float], gains: list[Difference]
