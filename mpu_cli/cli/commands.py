@@ -16,7 +16,6 @@ from mpu_cli.cli.options import (
     PATH,
     FileName,
     Group,
-    GroupedCommand,
     Parsed,
     command,
     declared_options,
@@ -583,7 +582,6 @@ def serve() -> None:
     run_options("seed", "jobs", "kernel"),
     training_files(label_features_option, scores_option),
     json_option,
-    cls=GroupedCommand,
     groups={
         "Common options": "output format top min_probability per_instance questions c levels labels reviewed jobs seed "
         "json quiet help",
@@ -683,7 +681,6 @@ model replaces an existing one only when it is complete.
     run_options("seed", "jobs", "kernel"),
     training_files(label_features_option),
     json_option,
-    cls=GroupedCommand,
     groups={
         "Common options": "output c levels labels reviewed jobs seed json quiet help",
         "Learning": f"{LEARNING} cluster",

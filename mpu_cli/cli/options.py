@@ -79,14 +79,13 @@ class Group(NamedTuple):
     options: Sequence[click.Parameter]
 
 
-def command(
-    *declared: click.Parameter | Group, cls: type[click.Command] = click.Command, **how: Any
-) -> Callable[[Callable[[], None]], click.Command]:
+def command(*declared: click.Parameter | Group, **how: Any) -> Callable[[Callable[[], None]], click.Command]:
     """Return what makes a command of the function whose help this is.
 
     `command` in the module of its name does the work; it is imported then.
     """
     groups = [of for of in declared if isinstance(of, Group)]
+    cls = GroupedCommand if "groups" in how else click.Command
     options = [option for of in declared for option in (of.options if isinstance(of, Group) else (of,))]
 
     def decorate(help: Callable[[], None]) -> click.Command:
