@@ -372,21 +372,12 @@ def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> Traini
     decided = decisions.read(sources.reviewed, data.names, data.record_ids)
     named = [] if data.names is None else [number for number, texts in data.names.by_number.items() if texts]
     reviewed = matching.match(decided, file, sources.file, named)
-    if (refuted := reviewed.counts.refuted) and not all(decided.checksums):
+    if (refuted := reviewed.review.refuted) and not all(decided.checksums):
         _log.warning(
             f"{', '.join(decided.files)}: no to {counted(refuted, 'label')} that {shown(sources.file)} has, "
             "and the answer counts; is this a review of another file?"
         )
-    return replace(
-        data,
-        labels=reviewed.labels,
-        ids=reviewed.ids,
-        review=reviewed.counts,
-        verified=reviewed.verified,
-        sampled=reviewed.sampled,
-        answers=reviewed.answers,
-        origins=reviewed.origins,
-    )
+    return replace(data, **vars(reviewed))
 
 
 def refuse_filled(source: Source, reason: str) -> None:

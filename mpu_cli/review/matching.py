@@ -46,11 +46,11 @@ class ReviewCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class Reviewed:
-    """The labels of data, with the decisions about them: `verified` and what follows are as in `Problem`."""
+    """What decisions change in training data, by their fields: `verified` and what follows are as in `Problem`."""
 
     labels: csr_array  # bool, shape (n, q): annotated labels; column k is label ``ids[k]``
     ids: np.ndarray  # int, shape (q,): labels that are annotated, or decided to be true, at least once, ascending
-    counts: ReviewCounts
+    review: ReviewCounts
     verified: VerifiedLabels
     sampled: np.ndarray | None
     answers: Answers | None
@@ -78,7 +78,7 @@ def match(
     >>> others = np.full(2, np.nan), np.zeros(2, np.int8), np.full(2, np.nan), np.array(["", ""], object)
     >>> decisions = Decisions(*cells, np.zeros(2, int), np.array([2, 3]), *others, ("checked.tsv",), (None,))
     >>> reviewed = match(decisions, data, "news.svm")
-    >>> reviewed.ids.tolist(), reviewed.sampled.tolist(), reviewed.counts.new_labels
+    >>> reviewed.ids.tolist(), reviewed.sampled.tolist(), reviewed.review.new_labels
     ([1, 3, 5], [0], [5])
     >>> reviewed.verified.verdicts()
     array([[2, 2, 1],
@@ -122,7 +122,7 @@ def match(
     return Reviewed(
         labels=labels,
         ids=ids,
-        counts=counts,
+        review=counts,
         verified=verified,
         sampled=complete if len(complete) else None,
         answers=answers if len(answers) else None,

@@ -42,7 +42,7 @@ def test_what_is_known(review):
     assert reviewed.labels.toarray().tolist() == [[0, 1, 0], [1, 1, 0], [0, 0, 0], [0, 0, 1]]
     assert reviewed.verified.verdicts().tolist() == [[2, 2, 1], [0, 1, 0], [0, 0, 0], [2, 0, 0]]
     assert reviewed.sampled.tolist() == [0]
-    counts = reviewed.counts
+    counts = reviewed.review
     assert (counts.decisions, counts.found, counts.refuted, counts.unused) == (4, 1, 0, 0)
 
 
@@ -67,24 +67,24 @@ def test_a_sample_that_is_not_closed_and_a_suggestion_that_is_are_no_sample(revi
 def test_a_label_that_is_annotated_nowhere_is_new_where_it_is_true(review):
     reviewed = review("1\t5\tyes\tsample", "2\t5\tno\tsample", "2\t6\tno\tsample")
     assert reviewed.ids.tolist() == [1, 3, 5, 7]
-    assert reviewed.counts.new_labels == [5]
+    assert reviewed.review.new_labels == [5]
     assert reviewed.labels.toarray()[:, 2].tolist() == [0, 0, 0, 0]
     assert reviewed.labels.toarray()[:, 3].tolist() == [0, 0, 0, 1]
     assert reviewed.verified.verdicts()[:, 2].tolist() == [1, 2, 0, 0]
-    assert reviewed.counts.unused == 1
+    assert reviewed.review.unused == 1
 
 
 def test_no_on_an_annotated_label_counts(review):
     reviewed = review("2\t3\tno\t")
     assert reviewed.verified.verdicts()[1].tolist() == [0, 2, 0]
-    assert reviewed.counts.refuted == 1
+    assert reviewed.review.refuted == 1
     assert reviewed.labels.nnz == 4
 
 
 def test_the_checksum_of_the_data_is_taken_and_another_is_refused(review, news, tmp_path):
     own = checksum(reader.read(news).features)
-    assert review("1\t7\tyes\t", comment=f"# checksum {own}\n").counts.found == 1
-    assert review("1\t7\tyes\t", comment=f"\ufeff# CHECKSUM {own.upper()}\t\t\n").counts.found == 1
+    assert review("1\t7\tyes\t", comment=f"# checksum {own}\n").review.found == 1
+    assert review("1\t7\tyes\t", comment=f"\ufeff# CHECKSUM {own.upper()}\t\t\n").review.found == 1
     with pytest.raises(InputError) as caught:
         review("1\t7\tyes\t", comment=f"# checksum {'0' * 64}\n")
     assert str(caught.value).startswith(f"{tmp_path / 'checked.tsv'}: it was made for other data than {news}")
