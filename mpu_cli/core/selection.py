@@ -17,6 +17,7 @@ from mpu_cli.core.calibration import BinnedCells, HeldOut, calibrate_strata
 from mpu_cli.core.features import SCALINGS, Dominating, RbfFeatures
 from mpu_cli.core.frequency.estimators import (
     ASSUMPTION_OF_GROUPS,
+    REPLICATES,
     FrequencyEstimate,
     estimate,
     has_evidence,
@@ -206,7 +207,8 @@ class Estimates:
     def overall(self) -> FrequencyEstimate | ReviewedFrequency | EarlierEstimate:
         """Return what c of all labels, and its interval, come from."""
         basis = self.reviewed or self.estimate or self.earlier
-        assert basis is not None  # c was estimated
+        if basis is None:
+            raise ValueError("no label frequency was estimated")
         return basis
 
     @property
@@ -415,7 +417,7 @@ def estimate_frequency(
         verified = sample.verified and sample.verified.block(sample.pool)
         pooled, labels = probabilities[:, sample.pool], sample.labels[:, sample.pool]
         folds = sample.fold_of_instances
-        of_sample = estimate(pooled, labels, method, run.seed, verified, folds)
+        of_sample = estimate(pooled, labels, method, REPLICATES, run.seed, verified, folds)
         estimated = sample.of_all_labels(of_sample)
         automatic = of_sample.c
         if population.answers is not None:

@@ -33,8 +33,8 @@ _Z = 6.0
 _FOLDS = 5
 # A wider interval makes an estimate unreliable.
 WIDEST = 0.5
-# Bootstrap replicates for the intervals of e1 to e3. The classifier is not trained again.
-_REPLICATES = 200
+# Bootstrap replicates for the intervals that are reported.
+REPLICATES = 200
 # Fewer annotated instances in a bin may be chance.
 _FEWEST_POSITIVES = 10
 # Features predict a label well if the share annotated is surely this many times larger in its bin than overall.
@@ -186,6 +186,7 @@ def estimate(
     probabilities: np.ndarray,
     labels: csr_array,
     method: str = "bbe",
+    replicates: int = 0,
     seed: int = 0,
     verified: VerifiedLabels | None = None,
     folds: np.ndarray | None = None,
@@ -194,6 +195,7 @@ def estimate(
 
     `probabilities`: float32, shape (n, q): out-of-fold Pr(s=1 | x).
     `method`: {"bbe", "e1", "e2", "e3"}.
+    `replicates`: of a bootstrap, for the interval of e1 to e3; 0: no interval. The classifier is not trained again.
     `folds`: int, shape (n,): the fold of each instance, for the interval of bbe. Default: random folds.
     Raises DataError (no label is annotated in a cell that counts).
 
@@ -217,25 +219,27 @@ def estimate(
     cells = cells.of_labels(informative)
     statistic = METHODS[method](cells)
     c = statistic.c(np.ones(n))
+    interval, predictable = None, _is_predictable(statistic, cells)
     if method == "bbe":
         if folds is None:
             folds = np.random.default_rng(seed).permutation(n) % _FOLDS
         low, high = share_of_best_bins(cells, folds)
         # Bins chosen by score on the same instances have too large a share.
         c = max(c, low) if statistic.by_partners else float(np.clip(c, low, high))
-        high = IMPURITY * max(c, high)
-    else:
+        highest = IMPURITY * max(c, high)
+        interval = _frequency(low), _frequency(highest)
+        predictable = predictable and interval[1] - interval[0] <= WIDEST
+    elif replicates:
         rng = np.random.default_rng(seed)
-        values = [statistic.c(rng.multinomial(n, np.full(n, 1 / n))) for _ in range(_REPLICATES)]
+        values = [statistic.c(rng.multinomial(n, np.full(n, 1 / n))) for _ in range(replicates)]
         low, high = np.quantile(values, [0.05, 0.95])
-    low, high = _frequency(low), _frequency(high)
-    is_narrow = method != "bbe" or high - low <= WIDEST
+        interval = _frequency(low), _frequency(high)
     left_out = np.setdiff1d(np.arange(labels.shape[1]), informative)
     return FrequencyEstimate(
         _frequency(c),
-        (low, high),
+        interval,
         informative[statistic.labels],
-        is_narrow and _is_predictable(statistic, cells),
+        predictable,
         _one_label_each(labels[:, informative]),
         tuple(left_out.tolist()),
     )

@@ -24,7 +24,7 @@ def simulated(kind: str, seed: int):
 
 
 def singly(probabilities, labels):
-    of_all = estimate(probabilities, labels)
+    of_all = estimate(probabilities, labels, replicates=50)
     return of_all, estimate_singly(CountedCells.of(probabilities, labels, None), "bbe", of_all)
 
 
