@@ -12,9 +12,8 @@ from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.sample import draw
 from mpu_cli.core.selection import WORTHWHILE
 from mpu_cli.errors import OverflowingError
-from mpu_cli.experiment.ascent import ascend_batch
 from mpu_cli.experiment.methods import m3l_linear
-from mpu_cli.experiment.methods.m3l_linear import HAMMING, Dual
+from mpu_cli.experiment.methods.m3l_linear import HAMMING, Dual, ascend_batch
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Values of gamma, in units of 1 / mean ||x - x'||^2.
