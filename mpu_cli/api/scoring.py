@@ -14,9 +14,8 @@ from mpu_cli.api.arrays import as_csr, columns_of, in_order_of, indicator
 from mpu_cli.core.features import entry_rows
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation import bootstrap, incomplete
-from mpu_cli.evaluation import propensities as models
+from mpu_cli.evaluation.incomplete import PropensityScoredMetrics
 from mpu_cli.evaluation.metrics import RankingMetrics
-from mpu_cli.evaluation.propensities import PropensityScoredMetrics
 from mpu_cli.runtime.options import (
     LEAST_FREQUENCY,
     PROPENSITY_A,
@@ -236,7 +235,7 @@ def jain_propensities(y: Any, *, a: float = PROPENSITY_A, b: float = PROPENSITY_
     a = checked(PROPENSITY_A_RANGE, "a", a)
     b = checked(PROPENSITY_B_RANGE, "b", b)
     counts = np.bincount(annotated.indices, minlength=annotated.shape[1])
-    return models.jain_propensities(counts, annotated.shape[0], a, b)
+    return incomplete.jain_propensities(counts, annotated.shape[0], a, b)
 
 
 def _weighted(truth: csr_array, c: ArrayLike, name: str = "c") -> csr_array:

@@ -20,9 +20,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.predictions import over
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.evaluation.incomplete import CorrectedRanking
+from mpu_cli.evaluation.incomplete import CorrectedRanking, Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics, Reliability, entries_in
-from mpu_cli.evaluation.propensities import Propensities, PropensityScoredMetrics
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading

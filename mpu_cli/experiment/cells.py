@@ -25,9 +25,8 @@ from mpu_cli.core.validation import deal
 from mpu_cli.errors import InputError, MpuError, one_line
 from mpu_cli.evaluation.bootstrap import SET_METRICS
 from mpu_cli.evaluation.compare import Comparison, Form, metric_names
-from mpu_cli.evaluation.incomplete import corrected_metrics
+from mpu_cli.evaluation.incomplete import FEWEST_INSTANCES, Propensities, corrected_metrics
 from mpu_cli.evaluation.metrics import Reliability
-from mpu_cli.evaluation.propensities import FEWEST_INSTANCES, Propensities
 from mpu_cli.experiment.methods import fit_and_predict
 from mpu_cli.names import lines
 from mpu_cli.runtime.files import open_regular, replacing

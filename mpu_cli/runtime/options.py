@@ -223,7 +223,7 @@ POSITIVE = Real(LEAST_POSITIVE, LARGEST_POSITIVE)
 WEIGHT = Real(LEAST_WEIGHT, LARGEST_WEIGHT)
 WEIGHT_OR_0 = Real(0, LARGEST_WEIGHT)
 
-# Constants of a model of propensities, `mpu_cli.evaluation.propensities`; no number overflows within these. The
+# Constants of a model of propensities, `mpu_cli.evaluation.incomplete`; no number overflows within these. The
 # defaults are those of Jain et al. for all collections but Amazon's (0.6, 2.6) and Wikipedia (0.5, 0.4).
 PROPENSITY_A, PROPENSITY_A_RANGE = 0.55, Real(0, 10)
 PROPENSITY_B, PROPENSITY_B_RANGE = 1.5, Real(0.001, 1e6)

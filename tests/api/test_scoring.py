@@ -7,7 +7,7 @@ from sklearn.metrics import coverage_error, ndcg_score
 from sklearn.tree import DecisionTreeClassifier
 
 from mpu_cli import corrected_metrics, incomplete_f1_scorer, jain_propensities, ranking_metrics
-from mpu_cli.evaluation import propensities
+from mpu_cli.evaluation import incomplete
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from tests.golden import refused
 from tests.slow import slow
@@ -40,9 +40,9 @@ def test_a_stored_zero_is_listed():
 
 
 def test_propensities_of_an_indicator_matrix():
-    np.testing.assert_allclose(jain_propensities(TRUTH), propensities.jain_propensities([1, 1, 1, 0], 3))
+    np.testing.assert_allclose(jain_propensities(TRUTH), incomplete.jain_propensities([1, 1, 1, 0], 3))
     np.testing.assert_allclose(
-        jain_propensities(csr_array(TRUTH), a=0.6, b=2.6), propensities.jain_propensities([1, 1, 1, 0], 3, 0.6, 2.6)
+        jain_propensities(csr_array(TRUTH), a=0.6, b=2.6), incomplete.jain_propensities([1, 1, 1, 0], 3, 0.6, 2.6)
     )
 
 

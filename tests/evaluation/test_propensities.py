@@ -3,7 +3,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.evaluation.propensities import Propensities, jain_propensities
+from mpu_cli.evaluation.incomplete import Propensities, jain_propensities
 from tests.golden import refused
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_array
 
-from mpu_cli.evaluation.propensities import PropensityScoredMetrics
+from mpu_cli.evaluation.incomplete import PropensityScoredMetrics
 from tests.evaluation.orders import mean_over_rankings
 from tests.evaluation.test_ranking import KS, score_lists
 
