@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.calibration import Calibration, HeldOut, calibrate
 from mpu_cli.core.frequency import questions
 from mpu_cli.core.frequency.estimators import CountedCells, FrequencyEstimate, estimate, has_evidence
-from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, is_estimated
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
 from mpu_cli.core.labels.problem import Answers, Problem
 from mpu_cli.core.limits import refuse_too_large
@@ -142,11 +142,8 @@ class Evidence:
         """
         scored = Scored(problem, options, run, scores)
         refuse_two_frequencies(scored.population, options)
-        if is_estimated(options.c):
-            estimates = scored.estimates()
-        else:
-            earlier = options.c if isinstance(options.c, EarlierEstimate) else None
-            estimates = Estimates(earlier=earlier, repeated=scored.population.share_repeated)
+        known = Estimates.given(options.c, scored.population)
+        estimates = scored.estimates() if is_estimated(options.c) else known
         rates = estimates.rates(problem.labels.shape[1], options.c)
         frequency = estimates.frequency(rates, problem)
         calibration = calibrated_by(HeldOut(scores, problem.labels, frequency))

@@ -188,6 +188,12 @@ class Estimates:
     # Of an earlier command, which wrote it to the file that the user gives
     earlier: EarlierEstimate | None = None
 
+    @classmethod
+    def given(cls, c: Any, population: Instances) -> "Estimates":
+        """Return what is known of c where the user says it, as a number or by the file of an earlier command."""
+        earlier = c if isinstance(c, EarlierEstimate) else None
+        return cls(earlier=earlier, repeated=population.share_repeated, dominating=population.dominating)
+
     def rates(self, q: int, given: Any = None) -> Any:
         """Return the label frequency of each of q labels: float64, shape (q,); 1 where the estimate leaves one out.
 
@@ -321,11 +327,7 @@ def choose_hyper_parameters(
         with run.step("estimating c", len(sample.fold_rows)) as tick:
             estimates = estimate_frequency(population, sample, run, tick)
     if estimates is None:
-        estimates = Estimates(
-            earlier=options.c if isinstance(options.c, EarlierEstimate) else None,
-            repeated=population.share_repeated,
-            dominating=population.dominating,
-        )
+        estimates = Estimates.given(options.c, population)
     rates = LabelFrequency.of(estimates.rates(q, options.c), (n, q)).rates
 
     settings = _starting(population, options, loss)
