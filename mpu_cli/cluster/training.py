@@ -213,13 +213,12 @@ class _Level:
         n_held = leading([range(self._size(shard)) for shard in shards], enough)
         whole: list[Handle] = []
         without: list[list[Handle]] = [[] for _ in range(n_held)]
-        epochs = self.settings.epochs or 1
         for block in label_blocks(len(self.rates), self.run):
             model, models = self._mixed(block, shards)
             whole.append(model)
             for number, of_shard in enumerate(without):
                 others = [shard for shard in shards if shard != shards[number]] or shards
-                if epochs == 1 and others != shards:  # the models of one pass know nothing of each other
+                if self.settings.epochs == 1 and others != shards:  # the models of one pass know nothing of each other
                     of_shard.append(self._mean([models[shards.index(shard)] for shard in others], others))
                 else:
                     of_shard.append(self._mixed(block, others)[0])
@@ -235,7 +234,7 @@ class _Level:
         """Learn a block of labels from some shards; return the mean, and the models of the last pass."""
         model: Handle = self.start.block(block)
         models: list[Handle] = []
-        for round_ in range(self.settings.epochs or 1):
+        for round_ in range(self.settings.epochs):
             models = [self._through(shard, round_, block, model, shards) for shard in shards]
             model = self._mean(models, shards)
         return model, models

@@ -48,7 +48,7 @@ class Settings:
     # C; the weights are regularised by lambda / 2 ||w||^2 with lambda = 1 / (C n)
     cost: float = LOSS.cost
     step: float = 1.0  # eta0 in units of 1 / mean ||x||^2, which makes it independent of the scale of the features
-    epochs: int | None = None  # passes over the data; None: `default_epochs`
+    epochs: int = 1  # passes over the data
     # a, the length of the mean of a label's weights (`core.labels.side_information`), times sqrt(mean ||x||^2)
     prior: float = 0.0
     thin: bool = False  # whether weights may move by a sample of the small gradients (`numpy_kernel.thinned`)
@@ -64,7 +64,7 @@ class LearningTask:
     # annotated (the rest of each counts as not)
     labels: csr_array
     frequency: LabelFrequency
-    settings: Settings = Settings()
+    settings: Settings
     run: Run = DEFAULT_RUN  # its seed draws the order of the instances, the same for every label block
     prior: Prior | None = None  # None: weights are drawn to 0
     negatives: NegativeSample | None = None  # None: each label is learned from all instances
@@ -258,7 +258,6 @@ def train_block(data: TrainingSet, block: Block, start: LinearModel, seen: int =
         length = settings.prior / np.sqrt(data.mean_squared_norm)
         mean, offsets = prior.mean(block, length), prior.offsets(block, length)
         weights = None if weights is None else weights - mean
-    epochs = settings.epochs or default_epochs(data.size)
     annotated = frequency.positives(task.by_label[:, block].tocsr())
     rng = np.random.default_rng(task.run.seed)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -269,7 +268,7 @@ def train_block(data: TrainingSet, block: Block, start: LinearModel, seen: int =
                 frequency,
                 cost=settings.cost,
                 bias_norm=data.mean_squared_norm,
-                epochs=epochs,
+                epochs=settings.epochs,
                 rng=rng,
                 offsets=offsets,
             )
@@ -282,7 +281,7 @@ def train_block(data: TrainingSet, block: Block, start: LinearModel, seen: int =
                 step=step,
                 bias_step=BIAS_STEP * settings.step,
                 decay=1 / (settings.cost * n),
-                epochs=epochs,
+                epochs=settings.epochs,
                 rng=rng,
                 weights=weights,
                 seen=round(seen * n / data.size),

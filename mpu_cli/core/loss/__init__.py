@@ -28,7 +28,7 @@ class Loss:
     # C to begin with, 1 or 3 times a power of ten; of dual coordinate descent, for instances of unit length
     cost: float
     cost_of_many: float | None = None  # the same where labels are many; None: many labels are refused
-    epochs: int | None = None  # passes of dual coordinate descent; None with PU-SGD: by the number of instances
+    epochs: int = 0  # passes of dual coordinate descent; 0 with PU-SGD: by the number of instances
     # The derivative in z, a function of z, s and c, which PU-SGD follows; 0 where c is 0 (an ignored cell).
     # None: dual coordinate descent minimises the squared hinge
     gradient: "Gradient | None" = None
