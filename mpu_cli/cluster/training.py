@@ -216,8 +216,8 @@ class _Level:
         for block in label_blocks(len(self.rates), self.run):
             model, models = self._mixed(block, shards)
             whole.append(model)
-            for number, of_shard in enumerate(without):
-                others = [shard for shard in shards if shard != shards[number]] or shards
+            for held_shard, of_shard in zip(shards, without, strict=False):
+                others = [shard for shard in shards if shard != held_shard] or shards
                 if self.settings.epochs == 1 and others != shards:  # the models of one pass know nothing of each other
                     of_shard.append(self._mean([models[shards.index(shard)] for shard in others], others))
                 else:

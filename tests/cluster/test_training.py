@@ -19,10 +19,12 @@ from mpu_cli.cluster import Address, connected
 from mpu_cli.core.options import Options
 from mpu_cli.errors import ClusterError, DataError, InputError
 from mpu_cli.inputs.training_data import Sources
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import Files
 from tests.cluster.conftest import LARGE, OPTIONS, at, write_parts
 from tests.cluster.processes import wait, worker_of_another_version
 from tests.core.simulated import as_features, hide, linear_problem
+from tests.core.steps import Steps
 from tests.folders import model_files
 from tests.slow import slow
 
@@ -46,8 +48,9 @@ def learned(path: Path) -> list[bytes]:
 def test_the_model_is_the_same_whatever_workers(sources, files, on, tmp_path, monkeypatch, expected):
     monkeypatch.chdir(tmp_path)  # files are those of the present directory, and that of the workers is another
     here = replace(sources, file=Files([Path(path).name for path in files]))
-    report = train(here, tmp_path / "news.mpu", OPTIONS, on=on)
+    report = train(here, tmp_path / "news.mpu", OPTIONS, on=on, run=Run(step=(steps := Steps())))
     assert report["cluster"] == {"parts": 4, "workers": 2}
+    assert [name for name in steps.announced if name.startswith("learning")] == ["learning level 0", "learning level 1"]
     assert (report["instances"], report["labels"]) == (400, 5)
     assert learned(tmp_path / "news.mpu") == expected
 
