@@ -313,14 +313,6 @@ def _noted(source: str, comments: Iterable[tuple[int, str]]) -> tuple[str | None
     return checksum, size
 
 
-def instance_number(text: str) -> int:
-    """Return the number of an instance from 0; texts have it from 1, up to `MOST_INSTANCES`."""
-    number = whole(text, MOST_INSTANCES)
-    if not number:
-        raise ValueError(f"instance {quoted(text)} is not an instance number; they count from 1")
-    return number - 1
-
-
 def label_number(text: str, names: LabelNames | None = None) -> int:
     """Return the label of a number, or of a name if there are names; `NOTHING_ELSE` for ``*``."""
     if text == STAR:
@@ -374,15 +366,16 @@ def _number(text: str) -> float:
 
 
 def _instance(number: str, key: str, ids: RecordIds | None) -> int:
-    """Return the instance of a number, or of the id of its record where there is no number."""
-    if ids is None or not key:
-        if key and not number:
+    """Return the instance, from 0, of a number from 1, or of the id of its record where there is no number."""
+    if key and not number:
+        if ids is None:
             raise ValueError(f"id {quoted(key)} has no instance number beside it, and the data have no ids")
-        return instance_number(number)
-    if not number:
         return ids.instance(key)
-    instance = instance_number(number)
-    if instance < len(ids.texts) and not ids.is_of(key, instance):
+    from_1 = whole(number, MOST_INSTANCES)
+    if not from_1:
+        raise ValueError(f"instance {quoted(number)} is not an instance number; they count from 1")
+    instance = from_1 - 1
+    if key and ids is not None and instance < len(ids.texts) and not ids.is_of(key, instance):
         raise ValueError(
             f"instance {number} has the id {quoted(ids.texts[instance])}, and not {quoted(key)}; correct one of them, "
             "or remove the column that is wrong"

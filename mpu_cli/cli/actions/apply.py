@@ -20,7 +20,7 @@ from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.svmlight.formats import COMPRESSED
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.streams import open_input, open_output, stem
+from mpu_cli.svmlight.streams import open_output, refuse_unreadable, stem
 from mpu_cli.text.labels import Labels
 from mpu_cli.text.records import DEFAULT_FIELDS, Record, form_and_fields, is_corpus, open_records
 from mpu_cli.text.rewriting import Reason, Retagged, Rewriter
@@ -51,8 +51,7 @@ def _data_beside(source: str | Path) -> Path:
     ]
     if len(there) != 1:
         if not Path(source).is_dir():
-            with open_input(source):  # which says so if there is no such file
-                pass
+            refuse_unreadable([str(source)])
         made = (
             f"{counted(len(there), 'data file')} beside it {'was' if len(there) == 1 else 'were'} made of these records"
         )
