@@ -13,6 +13,7 @@ from mpu_cli.cli.commands import experiment
 from mpu_cli.runtime.files import locked_directory
 from tests.cli.training import message
 from tests.experiment.small import problem
+from tests.slow import slow
 from tests.svm import lines
 
 QUICK = "epochs=1:cost=10:folds=2"
@@ -151,8 +152,8 @@ def test_two_at_a_time_in_one_folder_are_an_error(compare, tmp_path):
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, how, jobs):
     out = tmp_path / "out"
-    slow = f"mpu:c=0.5:levels=1:{QUICK},br:epochs=3000:cost=10:folds=2"
-    options = ["--missing-rates", "0.5", "--folds", "2", "--methods", slow, "-j", str(jobs)]
+    lasting = f"mpu:c=0.5:levels=1:{QUICK},br:epochs=3000:cost=10:folds=2"
+    options = ["--missing-rates", "0.5", "--folds", "2", "--methods", lasting, "-j", str(jobs)]
     command = [sys.executable, "-m", "mpu_cli", "experiment", str(data), "--out", str(out), *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not (out / "results.csv").exists() or len(rows(out)) < 1:
@@ -165,7 +166,7 @@ def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, how, jobs)
         assert (process.returncode, stderr) == (130, "interrupted\n")
         assert {path.name for path in out.iterdir()} == {"results.csv", "settings.json"}
     kept = rows(out)
-    result = compare("--missing-rates", "0.5", "-j", "1", methods=slow)
+    result = compare("--missing-rates", "0.5", "-j", "1", methods=lasting)
     assert f"{len(kept)} of 4 cells done already" in result.stderr
     assert rows(out)[: len(kept)] == kept
     assert len(rows(out)) == 4
@@ -211,24 +212,25 @@ def test_where_nothing_could_be_learned_no_folder_is_left(run, tmp_path):
     assert list((tmp_path / "mine").iterdir()) == []
 
 
-def test_a_cell_that_fails_is_recorded_and_the_others_run(run, tmp_path):
+@pytest.mark.parametrize("jobs", [1, *slow(2)])  # the second starts processes
+def test_a_cell_that_fails_is_recorded_and_the_others_run(run, tmp_path, jobs):
     data = tmp_path / "few.svm"
     data.write_text("".join(f"{i % 2} 1:{i}\n" for i in range(1, 9)))
     out = tmp_path / "out"
     methods = f"br:{QUICK},mpu:c=0.5:{QUICK}"
-    result = run.ok("experiment", data, "--out", out, "--methods", methods, "--folds", 2, "--missing-rates", "0,0.9")
+    shared = "--methods", methods, "--folds", 2, "--missing-rates", "0,0.9", "-j", jobs
+    result = run.ok("experiment", data, "--out", out, *shared)
     errors = {(row["missing_rate"], row["error"]) for row in rows(out)}
     assert errors == {("0.0", ""), ("0.9", "no label is left in the training part")}
     assert "warning: 4 of 8 cells failed; the summary says why" in result.stderr
     assert "no label is left in the training part" in result.stdout
-    assert "8 of 8 cells done already" in run(
-        "experiment", data, "--out", out, "--methods", methods, "--folds", 2, "--missing-rates", "0,0.9"
-    ).stderr  # fmt: skip
+    assert "8 of 8 cells done already" in run("experiment", data, "--out", out, *shared).stderr
 
 
 def test_no_cell_that_can_be_run_is_an_error(run, data, tmp_path):
     out = tmp_path / "out"
-    result = run("experiment", data, "--out", out, "--methods", f"br:{QUICK}", "--folds", 2, "--missing-rates", "0.999")
+    shared = "--methods", f"br:{QUICK}", "--folds", 2, "--missing-rates", "0.999", "-j", 1
+    result = run("experiment", data, "--out", out, *shared)
     message(result)
     assert "no label is left in the training part" in (out / "summary.md").read_text()
 
@@ -238,7 +240,7 @@ def test_files_are_pooled(run, data, tmp_path):
     rows_of_data = data.read_text().splitlines(keepends=True)
     for part, some in zip(parts, (rows_of_data[:25], rows_of_data[25:]), strict=True):
         part.write_text("".join(some))
-    shared = ("--methods", METHODS, "--folds", 2, "--missing-rates", "0.5")
+    shared = ("--methods", METHODS, "--folds", 2, "--missing-rates", "0.5", "-j", 1)
     run("experiment", data, "--out", tmp_path / "whole", *shared)
     run("experiment", *parts, "--out", tmp_path / "parts", *shared)
     assert outcomes(tmp_path / "whole") == outcomes(tmp_path / "parts")

@@ -59,17 +59,18 @@ VARIANTS = {
     "a given threshold": {"threshold": 0.4, "levels": 1, "cost": 3.0},
     "a single pass": {"epochs": 1, "sample": 40, "cost": 3.0},
 }
+OTHERS = "a sample", "thresholds a label", "a given threshold"
 
 
 @one_kernel
 @pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+@pytest.mark.parametrize("variant", ["all of it", "a single pass", *slow(*OTHERS)])
 def test_with_all_instances_complete_c_is_1(variant):
     X, Y = linear_problem(120, 6, 4)
     X, S = as_features(X), as_labels(Y)
     verified = VerifiedLabels.of(Y.shape, complete=np.arange(120))
-    model, report = train(Problem(X, S, verified=verified), quick(**variant))
-    complete, expected = train(Problem(X, S), quick(**variant | {"c": 1.0}))
+    model, report = train(Problem(X, S, verified=verified), quick(**VARIANTS[variant]))
+    complete, expected = train(Problem(X, S), quick(**VARIANTS[variant] | {"c": 1.0}))
     assert as_bytes(model) == as_bytes(complete)
     assert (report.expected_f1, report.level_f1, report.chosen.settings) == (
         expected.expected_f1, expected.level_f1, expected.chosen.settings,
@@ -78,14 +79,14 @@ def test_with_all_instances_complete_c_is_1(variant):
 
 @one_kernel
 @pytest.mark.usefixtures("kernel")
-@pytest.mark.parametrize("variant", [*VARIANTS.values(), {"c": None}], ids=[*VARIANTS, "c estimated"])
+@pytest.mark.parametrize("variant", ["c estimated", "a single pass", *slow("all of it", *OTHERS)])
 def test_an_ignored_cell_has_no_influence(variant):
     X, S, verified, rates, _ = mixed(n=100)
     changed = S.copy()
     ignored = verified.ignored()
     changed[ignored] ^= True
     assert len(ignored[0]) > 50
-    options = quick(**{"c": rates} | variant)
+    options = quick(**{"c": rates} | VARIANTS.get(variant, {"c": None}))
     (model, report), (other, of_other) = (
         train(Problem(as_features(X), as_labels(s), verified=verified), options) for s in (S, changed)
     )
