@@ -268,7 +268,7 @@ def test_what_is_listed_agrees_with_c_by_answers(run, problem, checked, tmp_path
     assert f"by 80 answers); {yes} of them are found; " in said.stderr
 
 
-@pytest.mark.parametrize("asked", [("--questions", 40), ("--top", 20)])
+@pytest.mark.parametrize("asked", [("--questions", 40), *slow((("--top", 20),))])
 def test_where_people_find_no_missing_label_little_is_claimed_and_nothing_filled_in(run, problem, tmp_path, asked):
     """Of complete data, answers to questions or to a list are all no."""
     X = [line.partition(" ")[2] for line in problem[2].read_text().splitlines()]
