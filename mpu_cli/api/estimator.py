@@ -346,16 +346,14 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         """
         if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
             raise DataError(f"k is {k!r}: give a whole number of labels, from 1")
-
-        def largest(p: np.ndarray) -> csr_array:
-            rows, columns = np.indices(p.shape)
-            return Top(int(k), 0).of_rows(rows.ravel(), columns.ravel(), p.ravel(), p.shape)
+        if self._has_one_dimension:
+            return Top(int(k), 0).of_dense(self.predict_proba(X))
 
         def top(predictor: StackedModel, some: csr_array, run: Run) -> csr_array:
             predicted = predictor.predictions(some, run, int(k))
-            return largest(predicted) if isinstance(predicted, np.ndarray) else predicted
+            return Top(int(k), 0).of_dense(predicted) if isinstance(predicted, np.ndarray) else predicted
 
-        return largest(self.predict_proba(X)) if self._has_one_dimension else self._stacked(X, top)
+        return self._stacked(X, top)
 
     def predict(self, X: Any) -> np.ndarray | csr_array:
         """Predict label sets.

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.bundle.loading import TrainedModel
 from mpu_cli.core.features import entry_rows
-from mpu_cli.core.predictions import Cells, Predictions
+from mpu_cli.core.predictions import Cells, Predictions, Top
 from mpu_cli.core.stacking import STACK_SCALE, StackedModel
 from mpu_cli.errors import MpuError, counted
 from mpu_cli.runtime.run import Run
@@ -195,6 +195,8 @@ def select(predictions: Predictions, thresholds: np.ndarray, top_k: int | None, 
     Returns: instances ascend. The labels of one are from the most probable down (equals: lower column first) if
     `ranked`, else they ascend.
     """
+    if isinstance(predictions, np.ndarray) and top_k is not None:  # to sort all of them would take longer
+        predictions = Top(top_k, 0).of_dense(np.where(predictions >= thresholds, predictions, np.float32(-1)))
     if isinstance(predictions, np.ndarray):
         rows, columns = np.nonzero(predictions >= thresholds)
         probabilities = predictions[rows, columns]

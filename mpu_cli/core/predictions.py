@@ -111,6 +111,23 @@ class Top:
         top.sort_indices()
         return top
 
+    def of_dense(self, predictions: np.ndarray) -> csr_array:
+        """Keep the largest of each row of an array (n x q, float32): csr_array of float32, columns of a row ascend.
+
+        >>> kept = Top(most=2, least=0.1).of_dense(np.array([[0.5, 0.2, 0.5, 0.5], [0, 0, 0.3, 0]], np.float32))
+        >>> kept.indices.tolist(), kept.indptr.tolist()
+        ([0, 2, 2], [0, 2, 3])
+        """
+        kept = predictions >= np.float32(self.least)
+        q = predictions.shape[1]
+        if self.most < q:
+            last = np.partition(predictions, q - self.most, axis=1)[:, q - self.most, None]
+            above, equal = predictions > last, predictions == last
+            kept &= above | (equal & (np.cumsum(equal, axis=1) <= self.most - above.sum(axis=1, keepdims=True)))
+        rows, columns = np.nonzero(kept)
+        indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+        return csr_array((predictions[rows, columns], columns, indptr), shape=predictions.shape)
+
 
 @dataclass(frozen=True)
 class CellList:
