@@ -9,6 +9,7 @@ from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.people.posteriors import Choice, missing_labels, posterior_at, suggest
 from mpu_cli.people.suggestions import Claims, by_answers
+from tests.slow import slow
 
 N, Q = 4_000, 3
 
@@ -60,8 +61,7 @@ def claims_by(by, p, labels, frequency, answers):
     return Claims.estimate(by, top, decided, answers.true, np.zeros(len(answers), bool))
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("depth", [0.0, 0.5])
+@pytest.mark.parametrize(("sparse", "depth"), [(False, 0.0), (True, 0.5), *slow((False, 0.5), (True, 0.0))])
 def test_probabilities_add_up_to_what_is_missing_and_are_right(sparse, depth):
     z, true, annotated, rng = lost(0, depth)
     p, labels, frequency, answers, reviewed = learned(z, true, annotated, rng)
