@@ -303,8 +303,9 @@ def as_csr(matrix: Any) -> csr_array:
     if not sparse.has_canonical_format:
         sparse = sparse.copy()  # the caller's stays as it is
         sparse.sum_duplicates()
-    if sparse.indices.dtype != np.int32:
-        sparse = csr_array((sparse.data, sparse.indices.astype(np.int32), sparse.indptr), shape=sparse.shape)
+    if sparse.indices.dtype != np.int32 and sparse.nnz <= np.iinfo(np.int32).max:  # kernels are compiled for each type
+        arrays = sparse.data, sparse.indices.astype(np.int32), sparse.indptr.astype(np.int32)
+        sparse = csr_array(arrays, shape=sparse.shape)
     return sparse
 
 

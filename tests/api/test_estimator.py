@@ -9,6 +9,7 @@ from sklearn.metrics import f1_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from mpu_cli import MPUClassifier, load
+from mpu_cli.api.arrays import as_csr
 from tests.folders import model_files
 from tests.golden import refused
 from tests.slow import slow
@@ -107,6 +108,8 @@ def test_the_arrays_of_the_caller_stay_as_they_are(dense):
     before = unsorted.indices.copy(), unsorted.data.copy()
     labels = csr_array(S[::-1])
     labels.data[0] = 0  # stored, and yet no annotation
+    assert unsorted.indices.dtype == np.int64  # learned from as 32-bit ones, which kernels are compiled for
+    assert as_csr(unsorted).indptr.dtype == as_csr(unsorted).indices.dtype == np.int32
     MPUClassifier(**QUICK, features="linear").fit(unsorted, labels)
     np.testing.assert_array_equal(unsorted.indices, before[0])
     np.testing.assert_array_equal(unsorted.data, before[1])
