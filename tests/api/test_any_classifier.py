@@ -30,6 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # the dat
 TREE = DecisionTreeClassifier(min_samples_leaf=2, random_state=0)
 
 
+@pytest.mark.slow
 @parametrize_with_checks([IncompleteLabelClassifier(LogisticRegression(), c=1.0, threshold=0.5, folds=2)])
 def test_keeps_the_conventions_of_scikit_learn(estimator, check, monkeypatch):
     keep(estimator, check, monkeypatch)

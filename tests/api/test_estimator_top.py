@@ -53,6 +53,7 @@ def test_of_many_labels_so_many_are_predicted_and_ranked(many):
     np.testing.assert_array_equal(model.predict(X[:50]).indices, np.arange(50))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", ["few", "many"])
 def test_neither_slices_nor_threads_show(labels, many, monkeypatch):
     model, X = many

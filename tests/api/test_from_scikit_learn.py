@@ -89,6 +89,7 @@ def test_of_more_classes_each_instance_has_one(model):
     assert (model.classes_[model.decision_function(X).argmax(axis=1)] == model.predict(X)).all()
 
 
+@pytest.mark.slow
 def test_features_that_are_nan(halved):
     X, Y, S = halved
     holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)

@@ -27,6 +27,7 @@ HEAVY = {"click", "jinja2", "joblib", "numba", "numpy", "scipy", "sklearn"}
 # What is imported
 
 
+@pytest.mark.slow  # processes of their own
 def test_the_import_brings_nothing_along_commands_no_scikit_learn_and_the_estimator_no_compiler():
     code = """
 import sys, mpu_cli

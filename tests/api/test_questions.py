@@ -57,6 +57,7 @@ def test_the_next_questions(problem):
     np.testing.assert_array_equal(questions(X, S, 40, random_state=3, **sparse).rows, second.rows)
 
 
+@pytest.mark.slow
 def test_instances_all_of_whose_cells_were_drawn_are_a_sample(problem):
     X, Y, S, _ = problem
     given = arrays(questions(X, S, 40), Y)

@@ -120,6 +120,7 @@ def forms_of_unknown(S, unknown):
     return [holes, csr_array(holes), np.ma.masked_array(S, unknown), objects, holes.tolist()]
 
 
+@pytest.mark.slow
 def test_what_is_not_known_is_ignored(scored):
     X, _, S, P = scored
     unknown = np.random.default_rng(0).random(S.shape) < 0.1

@@ -50,6 +50,7 @@ def test_peer_scripts_are_there():
         assert f'"{tool.train[2]}"' in Path(tool.train[1]).read_text()
 
 
+@pytest.mark.slow
 def test_the_command_writes_table_csv_and_peers_that_are_not_there(data, tmp_path, monkeypatch):
     monkeypatch.setattr(run, "mpu_tools", lambda mpu: [GOOD])
     arguments = [str(data), str(data), "--repetitions", "1", "--output", str(tmp_path / "out")]

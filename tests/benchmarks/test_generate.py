@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from click.testing import CliRunner
 
 from benchmarks.corpus import Corpus
@@ -25,6 +26,7 @@ def test_files_hold_the_documents(tmp_path):
             assert sorted(data.labels[[row]].indices) == sorted(set(corpus.tree.paths[drawn].ravel().tolist()))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_and_fewer_instances_the_beginning(tmp_path):
     sizes = ("--test-instances", "5")
     one, _ = generate(tmp_path / "one", "--instances", "40", *sizes)

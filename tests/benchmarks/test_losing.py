@@ -40,6 +40,7 @@ def test_one_label_of_each_is_kept_and_each_as_often():
     assert kept.mean() == 0.5
 
 
+@pytest.mark.slow
 def test_what_the_features_show_less_is_missed_more():
     few, of_label = X[:1000], csr_array(Y.toarray()[:1000, :1])
     rows = np.flatnonzero(of_label.toarray())

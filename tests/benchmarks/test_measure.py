@@ -23,6 +23,7 @@ def test_time_and_memory_of_a_process():
         assert 60_000_000 < usage.anonymous < 2 * 60_000_000
 
 
+@pytest.mark.slow
 def test_processor_time_is_that_of_work_and_not_of_waiting():
     waited, worked = python("import time; time.sleep(0.5)"), python("sum(range(30_000_000))")
     assert waited.cpu_seconds < 0.4

@@ -159,6 +159,7 @@ def one_each(tmp_path):
     return path
 
 
+@pytest.mark.slow  # five commands
 def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run, one_each, tmp_path):
     """c is unknown, and each command says so, what c would be if each truly had one, and what to do."""
     result = run("estimate-c", one_each, *LINEAR)

@@ -70,6 +70,7 @@ def test_results_summary_and_settings(compare, tmp_path):
     assert "training and testing: " in result.stderr
 
 
+@pytest.mark.slow
 def test_figures_or_a_warning_that_names_the_package(compare, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     result = compare("--missing-rates", "0,0.5")

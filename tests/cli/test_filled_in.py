@@ -10,7 +10,6 @@ from mpu_cli.review.decisions import read_cells
 from mpu_cli.svmlight.reader import read
 from tests.cli.test_implied_labels import hierarchy, write, write_rules
 from tests.core.simulated import hide
-from tests.slow import slow_uncompiled
 
 COLUMNS = "instance\tlabel\tverdict\n"
 QUICK = "--features", "linear", "--cost", 3, "--eta0", 1, "--epochs", 3, "--levels", 1, "-q"
@@ -46,7 +45,7 @@ def filled(copied):
     return copied(make)
 
 
-@slow_uncompiled
+@pytest.mark.slow
 def test_filling_in_does_not_raise_c(run, tmp_path, filled):
     news, first, second = (filled / f"{name}.svm" for name in ("news", "first", "second"))
     rules = "--implied", write_rules(tmp_path / "rules.tsv")
@@ -66,7 +65,7 @@ def test_filling_in_does_not_raise_c(run, tmp_path, filled):
         assert c_of(run, file)["c"] > 0.9
 
 
-@slow_uncompiled
+@pytest.mark.slow
 def test_filling_in_again_claims_the_same_and_adds_nothing(run, filled):
     first, second = filled / "first.svm", filled / "second.svm"
     once = json.loads((filled / "first.json").read_text())
@@ -87,7 +86,7 @@ def test_what_was_filled_in_of_a_complete_instance_is_annotated(run, tmp_path, f
     assert sum(origin["annotated"]) == len(cells(filled / "news.svm")) + len(seen)
 
 
-@slow_uncompiled
+@pytest.mark.slow
 def test_a_review_outweighs_what_was_filled_in(run, tmp_path, filled):
     """Of the labels filled in, one is confirmed and one refuted; both are decided then."""
     right, wrong = sorted(listed(tmp_path / "first.filled"))[:2]

@@ -159,6 +159,7 @@ def test_values_too_large_to_compute_with_are_an_error(tmp_path):
         predict(make_model(), source, tmp_path / "out.txt", Output(form="scores"))
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_what_compressed_data_expand_to(tmp_path):
     line = b" " + b" ".join(b"%d:0.25" % index for index in range(60)) + b"\n"
     peaks = []

@@ -126,7 +126,7 @@ def test_the_next_questions_are_others(run, problem, checked, tmp_path):
     assert np.ptp(narrow["interval"]) < np.ptp(wide["interval"])
 
 
-@slow_uncompiled
+@pytest.mark.slow
 def test_answers_count_with_reviewed_instances_and_suggestions(run, problem, checked, tmp_path):
     Y, S, data = problem
     sample = review(tmp_path / "sample.tsv", range(0, 60), Y)
@@ -200,6 +200,7 @@ def test_a_plan_has_questions(run, problem):
     assert text.splitlines()[-1].count("none are enough") == 2  # neither of these questions, nor of these instances
 
 
+@pytest.mark.slow
 def test_reviews_correct_what_is_claimed(run, problem, tmp_path):
     """Of the suggestions at the top most are refused, so that less is claimed of the next ones."""
     data = problem[2]
@@ -228,6 +229,7 @@ def test_reviews_correct_what_is_claimed(run, problem, tmp_path):
         assert report["review"]["found"] == 26
 
 
+@pytest.mark.slow
 def test_as_many_are_missing_as_estimate_c_says_by_complete_label_sets(run, problem, tmp_path):
     Y, _, data = problem
     second = tmp_path / "second.svm"

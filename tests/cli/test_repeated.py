@@ -28,6 +28,7 @@ def once_and_twice(drawn, tmp_path):
     return tmp_path / "once.svm", tmp_path / "twice.svm"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features", ["linear", *slow("rbf")])
 def test_training_expects_what_it_would_of_each_line_once(run, once_and_twice, features):
     once, twice = (

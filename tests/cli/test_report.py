@@ -144,6 +144,7 @@ def few_lines(made) -> bytes:
     return b"".join((made(report_on_records) / "books.svm").read_bytes().splitlines(keepends=True)[:96])
 
 
+@pytest.mark.slow
 def test_records_of_a_second_file_are_not_counted(run, made, tmp_path):
     lines = few_lines(made).splitlines(keepends=True)
     data, more = tmp_path / "books.svm", tmp_path / "more.svm"

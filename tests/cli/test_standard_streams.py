@@ -95,6 +95,7 @@ def test_a_closed_standard_output_is_an_error_where_there_is_a_report(folder, na
     assert last_line(done.stderr) == "error: standard output: cannot be written: Bad file descriptor\n"
 
 
+@pytest.mark.slow  # processes of their own
 def test_a_closed_standard_input_is_an_error(folder):
     done = shell(folder, ("corrupt", "-", "--missing-rate", "0", "-q", *ALONE), "<&-")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
@@ -126,6 +127,7 @@ def test_the_status_of_a_failure_does_not_depend_on_who_hears_of_it(folder, redi
     assert shell(folder, arguments, redirection).returncode == status
 
 
+@pytest.mark.slow  # processes of their own
 def test_a_closed_descriptor_does_not_become_that_of_a_file(folder, tmp_path):
     """What is said, also by a library, would else go into the first file that is opened."""
     done = shell(

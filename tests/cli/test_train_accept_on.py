@@ -124,6 +124,7 @@ def test_rejected_ones_displace_nothing_and_accepted_ones_the_oldest(three):
     assert three.kept() == {}
 
 
+@pytest.mark.slow
 def test_many_small_losses_do_not_add_up(nights):
     """Each is within the interval of the difference to the one before."""
     nights.test.write_text(held_out(1))

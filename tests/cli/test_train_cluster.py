@@ -44,6 +44,7 @@ def test_a_cluster_on_this_machine(files, tmp_path):
     assert models[0] == models[1]  # their names have checksums
 
 
+@pytest.mark.slow  # texts are vectorised, and their model learned by the cluster
 def test_names_and_vectoriser_of_texts_are_kept(run, cluster, tmp_path):
     texts = [{"text": f"{word} {i + 10} and more", "tags": [word]} for i in range(40) for word in ("law", "sport")]
     (tmp_path / "news.jsonl").write_text("".join(json.dumps(one) + "\n" for one in texts))

@@ -96,6 +96,7 @@ def test_a_local_cluster_is_not_reached_from_elsewhere():
     assert set(listening) <= {"127.0.0.1"}
 
 
+@pytest.mark.slow
 def test_few_instances_are_learned_by_one_worker_as_by_a_single_machine(sources, on, tmp_path):
     options = Options(levels=1, features="linear")
     train(sources, tmp_path / "cluster.mpu", options, on=on)
@@ -115,6 +116,7 @@ def test_a_worker_that_joins_changes_nothing(sources, on, processes, tmp_path, e
     assert learned(tmp_path / "news.mpu") == expected
 
 
+@pytest.mark.slow
 def test_without_workers_it_waits_and_then_gives_up(sources, on, processes, tmp_path):
     def none_left():
         processes.kill_worker()
@@ -127,6 +129,7 @@ def test_without_workers_it_waits_and_then_gives_up(sources, on, processes, tmp_
         train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=1))
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_gone_is_told(sources, on, processes, tmp_path):
     with pytest.raises(ClusterError):
         run = at("learning level 0", processes.kill_scheduler)

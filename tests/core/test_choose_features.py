@@ -60,7 +60,7 @@ def test_a_kernel_is_chosen_where_its_expected_f1_is_higher():
     assert report.expected_f1 == pytest.approx(f1, abs=0.1)
 
 
-@slow_uncompiled
+@pytest.mark.slow
 def test_linear_features_are_chosen_where_a_kernel_gains_nothing():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 5)).astype(np.float32)

@@ -86,6 +86,7 @@ def test_predictions_and_weights_are_sparse_and_as_good_as_dense_ones(monkeypatc
     assert report.expected_f1 == pytest.approx(sparse_f1, abs=0.05)
 
 
+@pytest.mark.slow
 def test_without_pruning_and_thinning_level_0_is_the_dense_one(monkeypatch):
     monkeypatch.setattr(kernel(Run()), "THINNED_TO_ONE_IN", 1)
     matrix, annotated, _ = of_annotated()
@@ -114,6 +115,7 @@ def test_reviewed_cells_count(trained):
     assert after < before
 
 
+@pytest.mark.slow
 def test_a_sample_of_labels_has_all_frequencies_and_stands_for_all(monkeypatch):
     monkeypatch.setattr("mpu_cli.core.sample._DRAWN", 100)
     _, annotated, _ = problem(n=4000)

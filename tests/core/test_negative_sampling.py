@@ -18,7 +18,6 @@ from mpu_cli.runtime.run import Run
 from tests.core.simulated import trained
 from tests.core.steps import Steps
 from tests.core.test_many_labels import Q, micro_f1, problem
-from tests.slow import slow_uncompiled
 
 N = 3000
 SETTINGS = Settings(cost=100.0, step=2.0, epochs=2)
@@ -77,6 +76,7 @@ def test_predicted_instances_widen_it():
     assert negatives.widened(predictions).instances.toarray().tolist() == [[True, True, False], [True, True, False]]
 
 
+@pytest.mark.slow
 def test_the_kernels_find_the_same_list(drawn):
     pytest.importorskip("numba")
     lists = [
@@ -87,7 +87,7 @@ def test_the_kernels_find_the_same_list(drawn):
     assert (learned[0] != learned[1]).mean() < 1e-3  # where two groups are as near, they may differ
 
 
-@slow_uncompiled
+@pytest.mark.slow
 def test_it_is_about_as_good_as_all_instances(monkeypatch):
     matrix, annotated, _ = problem(n=2000)
     test, _, truth = problem(seed=1, n=1000)

@@ -10,7 +10,6 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import MpuWarning
-from tests.slow import slow_uncompiled
 
 
 def texts(n: int) -> tuple[csr_array, np.ndarray]:
@@ -56,7 +55,7 @@ def test_large_numbers_beside_small_ones_ruin_nothing(kind):
     assert f1_of(plain, X[400:], Y[400:]) < 0.6
 
 
-@slow_uncompiled
+@pytest.mark.slow
 def test_nothing_changes_for_texts_of_unit_length():
     X, Y = texts(200)
     problem = Problem(X, csr_array(Y))

@@ -173,6 +173,7 @@ def test_predictions_enter_the_next_level_relative_to_the_length_of_instances(pr
     assert model.scale == pytest.approx(0.3 * root_mean_square_norm)
 
 
+@pytest.mark.slow
 def test_the_f1_expected_of_level_1_is_that_of_models_without_two_folds(problem):
     """Level 1 by hand, fold by fold: trained on predictions by models that have not seen the fold."""
     matrix, labels = problem

@@ -154,6 +154,7 @@ def test_a_model_predicts_them_where_they_are_named(problem, unused, levels):
     assert 0 < report.expected_f1 < 1
 
 
+@pytest.mark.slow
 def test_names_teach_many_labels_in_one_level(problem):
     model, report = train(problem, replace(GIVEN, levels=None))
     assert len(model.levels) == len(report.level_f1) == 1

@@ -76,6 +76,7 @@ def test_rankings_of_complete_labels_are_the_plain_ones(ranked):
     assert found == pytest.approx({name: plain[name] for name in found}, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_precision_at_k_is_without_bias_and_ndcg_nearly(ranked):
     truth, scores = ranked
     actual = plain_ranking(truth, scores)

@@ -24,6 +24,7 @@ def test_metrics_against_missing_rates(tmp_path):
     assert b"<svg" in (tmp_path / "macro_f1.svg").read_bytes()
 
 
+@pytest.mark.slow
 def test_time_against_sizes_which_have_figures_of_their_own(tmp_path):
     rows = [*RATES, *(row(seconds=n / 100, rate=rate, instances=n) for rate in (0.0, 0.3) for n in (60, 120))]
     written = draw(rows, tmp_path, ["png"])  # and only the formats that are asked for
@@ -58,6 +59,7 @@ def test_the_same_rows_give_the_same_bytes(tmp_path):
         assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_names_are_shown_as_they_are(tmp_path):
     dataset, *methods = "_hidden", r"$\frac{", "a$b$c", "\x01\x1b[31m", "\N{RIGHT-TO-LEFT OVERRIDE}x"
     rows = [*(row(method, rate) for method in methods for rate in (0.0, 0.3)), row(methods[0], instances=100)]

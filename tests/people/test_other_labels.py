@@ -110,6 +110,7 @@ def test_nothing_is_learned_of_a_label_that_is_never_annotated(annotated):
     assert np.ptp(found[:, 2]) == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_run_decides_by_its_seed(annotated, found):
     assert (learned(annotated) == found).all()
     assert (learned(annotated, seed=1) != found).any()

@@ -29,10 +29,10 @@ STATES = {
 }
 
 
-OTHERS = (("searching", "light"), ("help", "light"), ("next", "light"), ("decided", "dark"))
+OTHERS = (("begun", "light"), ("searching", "light"), ("help", "light"), ("next", "light"), ("decided", "dark"))
 
 
-@pytest.mark.parametrize(("state", "scheme"), [("begun", "light"), ("decided", "light"), *slow(*OTHERS)])
+@pytest.mark.parametrize(("state", "scheme"), [("decided", "light"), *slow(*OTHERS)])
 def test_the_review_page(page, screen, state, scheme):
     screen.scheme(scheme)
     for key in STATES[state]:
@@ -40,11 +40,13 @@ def test_the_review_page(page, screen, state, scheme):
     assert violations(page.driver) == []
 
 
+@pytest.mark.slow
 def test_the_review_page_on_a_narrow_screen(page, screen):
     screen.size(360, 740, scale=2, mobile=True)
     assert violations(page.driver) == []
 
 
+@pytest.mark.slow
 def test_who_decides_is_asked(page):
     page.press("y")
     page.click("#export")
@@ -52,6 +54,7 @@ def test_who_decides_is_asked(page):
     assert violations(page.driver) == []
 
 
+@pytest.mark.slow
 def test_the_report(run, chromium, tmp_path):
     driver, _ = chromium
     (tmp_path / "a.svm").write_text("1 1:1\n2 2:1\n 1:1\n" * 30)
@@ -62,6 +65,7 @@ def test_the_report(run, chromium, tmp_path):
     assert violations(driver) == []
 
 
+@pytest.mark.slow
 def test_the_suggestions_of_a_report_fit_a_narrow_screen(run, chromium, screen, tmp_path):
     driver, _ = chromium
     true = [[k for k in (1, 2, 3) if i >> k & 1] for i in range(120)]

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests.slow import slow
+pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("width, beside", [(320, False), (1280, True), *slow((600, False))])
+@pytest.mark.parametrize("width, beside", [(320, False), (600, False), (1280, True)])
 def test_fits(page, screen, width, beside):
     screen.size(width)
     page.press("/", "s")

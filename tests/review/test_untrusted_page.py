@@ -52,6 +52,7 @@ def test_shows_it_as_text_and_runs_nothing(open_page, evil):
     assert page.requests() == []
 
 
+@pytest.mark.slow
 def test_features_and_imported_files_too(open_page, evil, tmp_path):
     data, _, names = evil
     page = open_page(data, "--features", names)
@@ -63,6 +64,7 @@ def test_features_and_imported_files_too(open_page, evil, tmp_path):
     assert page.run("return window.pwned") is None
 
 
+@pytest.mark.slow
 def test_what_the_browser_kept_may_be_anything(page):
     page.run("Object.keys(localStorage).forEach((key) => localStorage.setItem(key, '<img src=x onerror=pwned=1>'))")
     page.run("localStorage.setItem(data.key + '/1', '{\"a\"')")
@@ -75,6 +77,7 @@ def test_what_the_browser_kept_may_be_anything(page):
     assert page.messages() == []
 
 
+@pytest.mark.slow
 def test_where_one_was_may_be_anything(page):
     for at, title in (("1.5", 4), ("-7", 1), ("Infinity", 2), ("constructor", 1)):
         page.run(f"localStorage.setItem(data.key + '/at', '{at}')")
@@ -84,6 +87,7 @@ def test_where_one_was_may_be_anything(page):
     assert page.messages() == []
 
 
+@pytest.mark.slow
 def test_decisions_that_were_kept_are_such_as_mpu_takes(page):
     labels = "2", "2147483647", "9999999999", "007", ["4"], "*"
     kept = [*([label, True] for label in labels), ["4", 1]]

@@ -72,6 +72,7 @@ def test_the_limit_of_blas_lasts_until_the_last_run_is_done(two_blas_threads):
     assert blas_threads() == {2}
 
 
+@pytest.mark.slow
 def test_the_limit_holds_for_libraries_that_are_loaded_later():
     script = """
 from threadpoolctl import threadpool_info

@@ -4,6 +4,8 @@ import subprocess
 import sys
 import threading
 
+import pytest
+
 from mpu_cli.core import stacking
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
@@ -18,6 +20,7 @@ from tests.golden import refused
 OPTIONS = Options(folds=2, epochs=2, cost=1.0, features="linear")
 
 
+@pytest.mark.slow
 def test_two_threads_with_other_kernels_and_seeds_get_the_bytes_of_two_separate_runs():
     X, Y = linear_problem(150, 12, 8)
     problem = as_features(X), hide(Y, 0.3)

@@ -20,6 +20,7 @@ def connected(port: int) -> socket.socket:
     return socket.create_connection(("127.0.0.1", port), timeout=30)
 
 
+@pytest.mark.slow  # it waits
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
 def test_idle_connections_do_not_stop_it(service, monkeypatch, caplog):
     """At 64 files, 60 of them stopped it, and left 178 MB of tracebacks in half a minute."""

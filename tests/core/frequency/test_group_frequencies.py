@@ -77,6 +77,7 @@ def test_counts_are_those_of_each_group_alone():
         assert_allclose(whole.rows(rows).of_cells(slice(None)), one.of_cells(slice(None)))
 
 
+@pytest.mark.slow
 def test_both_kernels_take_them():
     pytest.importorskip("numba")
     X, _, S, groups = grouped(600)

@@ -52,6 +52,7 @@ def test_labels_that_agree_share_the_pooled_estimate_and_narrow_intervals(of_one
     assert not single.unreliable.any()
 
 
+@pytest.mark.slow
 def test_labels_that_differ_keep_their_own():
     probabilities, labels, kept = simulated("own rates", 0)
     _, single = singly(probabilities, labels)
@@ -100,6 +101,7 @@ def test_labels_agree_where_they_have_one_frequency(c):
     assert np.mean(found) > 0.9
 
 
+@pytest.mark.slow
 def test_a_share_of_the_labels_agrees():
     for share, lowest, highest in ((1 / 3, 0.0, 0.5), (2 / 3, 0.5, 1.0)):
         c = np.where(np.arange(60) < 60 * share, 0.9, 0.2 + 0.01 * np.arange(60))
