@@ -13,7 +13,7 @@ from xml.parsers import expat
 
 from mpu_cli.errors import InputError, MpuError, counted, shown
 from mpu_cli.names.label_names import uri_of, without_brackets
-from mpu_cli.names.lines import open_side
+from mpu_cli.names.lines import NOT_UTF8, open_side
 from mpu_cli.names.naming import read_names
 from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.formats import problem_of
@@ -331,6 +331,8 @@ def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> Inpu
         return InputError(source, None, found)
     where = error.lineno
     problem = _PLACE.sub("", error.msg)
+    if "UTF-8" in problem:
+        return InputError(source, where, NOT_UTF8)
     if "LoadDocumentCallback" in problem:
         return InputError(
             source, None, "refers to a @context at another address; copy that context into the file instead"
