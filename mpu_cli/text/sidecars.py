@@ -124,7 +124,7 @@ def write_directory(
     records: stored.Records | None = None,
 ) -> None:
     """Write all files but ``ids`` and ``groups`` into an existing directory."""
-    stored.save(path, replace(vectorizer.stored(fields, content), records=records))
+    stored.save(path, replace(vectorizer.stored(), fields=fields, content=content, records=records))
     (path / LABELS).write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
     if labels.broader:
         (path / BROADER).write_text(implication_lines(labels.broader))

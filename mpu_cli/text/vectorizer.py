@@ -31,8 +31,7 @@ from mpu_cli.text.analyzer import (
     lead_of,
 )
 from mpu_cli.text.languages import TextIn, guess_language, language_of, languages_of, of_collection
-from mpu_cli.text.records import DEFAULT_FIELDS, Fields
-from mpu_cli.text.stored import Content, Stored
+from mpu_cli.text.stored import Stored
 
 BATCH = MOST_TEXTS  # whose language is guessed
 _LEAST_MERGED = 1 << 20
@@ -140,6 +139,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         self._set(Stored(options, None, idf, hashes=counts.indices.astype(np.int32)))
 
     def _set(self, kept: Stored) -> None:
+        self._stored = kept
         self.options_ = kept.options
         self.features_ = kept.features
         self.hashes_ = kept.hashes
@@ -156,10 +156,10 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         """The number D of columns."""
         return self.stored().width
 
-    def stored(self, fields: Fields = DEFAULT_FIELDS, content: Content | None = None) -> Stored:
+    def stored(self) -> Stored:
         """Return the state of a fitted vectoriser, for storing."""
         check_is_fitted(self, "idf_")
-        return Stored(self.options_, self.features_, self.idf_, fields, content, self.hashes_)
+        return self._stored
 
     def transform(self, X: Iterable[str]) -> csr_array:
         """Return the vectors of texts: float32, shape (n, D), rows of unit length, or empty for texts without features.
