@@ -62,14 +62,16 @@ def compression_of(beginning: bytes) -> str | None:
     return None if match is None or match.lastindex is None else COMPRESSED[match.lastindex - 1]
 
 
-def problem_of(beginning: bytes) -> str | None:
+def problem_of(beginning: bytes, formats: tuple[tuple[bytes, str], ...] = _OF_NO_COMMAND) -> str | None:
     """Return what data that begin so are, and what to do, if no command reads them; None otherwise.
+
+    `formats`: patterns of beginnings, and what they tell.
 
     >>> problem_of(b"LZIP\\x01...")
     'this is an archive, or compressed twice or in a way that is not read; extract the file from it first'
     >>> problem_of(b"3,7 1:0.5")
     """
-    return _told(beginning, _OF_NO_COMMAND)
+    return next((f"this is {what}" for pattern, what in formats if re.match(pattern, beginning, re.DOTALL)), None)
 
 
 def problem_of_line(line: bytes, of_scores: bool = False) -> str | None:
@@ -83,7 +85,7 @@ def problem_of_line(line: bytes, of_scores: bool = False) -> str | None:
     """
     if (problem := problem_of(line)) is not None:
         return problem
-    problem = _told(line, _NO_VECTORS)
+    problem = problem_of(line, _NO_VECTORS)
     return f"{problem.partition('; ')[0]}; {PREDICTIONS}" if problem and of_scores else problem
 
 
@@ -95,7 +97,3 @@ def utf16_of(beginning: bytes) -> str | None:
     """
     match = _UTF16.match(beginning)
     return None if match is None else "utf-16-le" if match[1] else "utf-16-be"
-
-
-def _told(beginning: bytes, formats: tuple[tuple[bytes, str], ...]) -> str | None:
-    return next((f"this is {what}" for pattern, what in formats if re.match(pattern, beginning, re.DOTALL)), None)

@@ -219,7 +219,6 @@ _KEPT_BYTES = 1 << 24
 def iter_chunks(
     source: Source,
     reading: Reading = DEFAULT_READING,
-    block_bytes: int = BLOCK_BYTES,
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
     contents: Contents | None = None,
@@ -230,7 +229,6 @@ def iter_chunks(
 
     `source`: a file, plain or ``.gz``, ``.bz2``, ``.xz``, ``.zst``; or ``-`` for standard input; or several, of which
     some may have no instances.
-    `block_bytes`: number of bytes read at a time.
     `run`: its threads and kernels are used. The chunks do not depend on them.
     `may_be_empty`: whether a file without instances gives no chunks instead of an error. Such a file is empty, has only
     comments, or has a header that announces no instances.
@@ -244,7 +242,7 @@ def iter_chunks(
         refuse_unreadable(source)
         instances = 0
         for file in source:
-            for chunk in iter_chunks(file, reading, block_bytes, run, True, contents):
+            for chunk in iter_chunks(file, reading, run, True, contents):
                 instances += len(chunk)
                 yield chunk
         if not instances and not may_be_empty:
@@ -252,7 +250,7 @@ def iter_chunks(
         return
     with open_input(source) as stream:
         measured = Counted(stream) if contents is not None and str(source) in contents else None
-        yield from iter_stream(measured or stream, str(source), reading, block_bytes, run, may_be_empty)
+        yield from iter_stream(measured or stream, str(source), reading, run=run, may_be_empty=may_be_empty)
         if contents is not None and measured is not None:
             contents[str(source)] = measured.content()
 
@@ -268,6 +266,7 @@ def iter_stream(
 ) -> Iterator[Dataset]:
     """Read an open stream in chunks, as `iter_chunks` does. `source` is its name for errors.
 
+    `block_bytes`: number of bytes read at a time.
     Without `may_have_header`, it does not begin where a file does, and its first line is an instance as any other.
     """
 
@@ -316,7 +315,7 @@ def read(
 
     With `may_be_empty`, no instances at all are a dataset without rows.
     """
-    return gathered(iter_chunks(source, reading, run=run, may_be_empty=may_be_empty, contents=contents))
+    return gathered(iter_chunks(source, reading, run, may_be_empty, contents))
 
 
 def gathered(chunks: Iterable[Dataset]) -> Dataset:

@@ -14,6 +14,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import iter_chunks, iter_stream, read
+from mpu_cli.svmlight.streams import open_input
 from tests.golden import refused
 from tests.hypotheses import examples
 from tests.line_limit import line_limit
@@ -67,7 +68,7 @@ def test_block_boundaries_do_not_matter(tmp_path, block_bytes, header):
     whole = read(tmp_path / "x")
     assert whole.labels.shape == (6, 6)
     assert whole.features.shape == (6, 13)
-    chunks = list(iter_chunks(tmp_path / "x", block_bytes=block_bytes))
+    chunks = list(iter_stream(io.BytesIO(header + LINES), "x", block_bytes=block_bytes))
     assert all(len(chunk) for chunk in chunks)
     for chunk in chunks:
         chunk.labels.resize(chunk.labels.shape[0], 6)
@@ -101,13 +102,14 @@ def test_the_number_of_threads_does_not_matter(digits, block_bytes, jobs):
 def test_the_first_of_several_errors_is_raised(tmp_path, jobs):
     compressed = gzip.compress(b"1 1:1\n" * 50 + b"1 1:x\n" + b"1 1:1\n" * 50, mtime=0)
     (tmp_path / "x.gz").write_bytes(compressed[:-5])
-    with refused(InputError, "x.gz:51: "):
-        list(iter_chunks(tmp_path / "x.gz", block_bytes=10, run=Run(jobs=jobs)))
+    with refused(InputError, "x.gz:51: "), open_input(tmp_path / "x.gz") as stream:
+        list(iter_stream(stream, str(tmp_path / "x.gz"), block_bytes=10, run=Run(jobs=jobs)))
     (tmp_path / "x.gz").write_bytes(gzip.compress(b"1 1:1\n" * 101, mtime=0)[:-5])
-    chunks = iter_chunks(tmp_path / "x.gz", block_bytes=60, run=Run(jobs=jobs))
-    assert len(next(chunks)) == 10
-    with refused(InputError):
-        list(chunks)
+    with open_input(tmp_path / "x.gz") as stream:
+        chunks = iter_stream(stream, str(tmp_path / "x.gz"), block_bytes=60, run=Run(jobs=jobs))
+        assert len(next(chunks)) == 10
+        with refused(InputError):
+            list(chunks)
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
