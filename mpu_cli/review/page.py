@@ -59,7 +59,7 @@ class Review:
     broader: Mapping[int, Sequence[int]] = field(default_factory=dict)  # the next broader labels of some
     decided: Decisions | None = None  # before: the page opens with them
     label_names: LabelNames | None = None
-    # From `names.label_names.read_names`. Features without a name are shown by number
+    # From `names.naming.read_names`. Features without a name are shown by number
     feature_names: Names | None = None
 
     def suggested(self, instance: int) -> list[Suggested]:
