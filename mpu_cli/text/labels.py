@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -313,7 +314,21 @@ def _without_long_entities(stream: Readable, source: str) -> Joined:
         if len(entity[0]) > _LONGEST_ENTITY or _NESTED.search(entity[0]):
             problem = "is a long or nested entity; replace it by its value in the file"
             raise InputError(source, head.count(b"\n", 0, entity.start()) + 1, problem)
-    return Joined(chain([head], iter(partial(stream.read, _HEAD), b"")))
+    return Joined(_to_the_end(chain([head], iter(partial(stream.read, _HEAD), b"")), source))
+
+
+def _to_the_end(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
+    """Yield the pieces of an XML file; InputError where it breaks off, which the parser of RDF takes for its end."""
+    parser = expat.ParserCreate("utf-8")
+    for piece in pieces:
+        with suppress(expat.ExpatError):  # other errors are for the parser of RDF to find
+            parser.Parse(piece)
+        yield piece
+    try:
+        parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        if expat.ErrorString(error.code) != expat.errors.XML_ERROR_FINISHED:
+            raise InputError(source, error.lineno, "the file breaks off here; get it again, whole") from None
 
 
 _HEAD = 1 << 16
