@@ -327,7 +327,7 @@ def _to_the_end(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
     try:
         parser.Parse(b"", True)
     except expat.ExpatError as error:
-        if expat.ErrorString(error.code) != expat.errors.XML_ERROR_FINISHED:
+        if expat.ErrorString(error.code) == expat.errors.XML_ERROR_NO_ELEMENTS:
             raise InputError(source, error.lineno, "the file breaks off here; get it again, whole") from None
 
 
