@@ -83,12 +83,14 @@ def test_a_step_of_more_than_a_second_has_a_bar(small):
     assert session.screen[0].startswith("label frequency c")
 
 
+@pytest.mark.slow  # steps of seconds
 def test_a_bar_of_known_length_has_the_time_left(small):
     session = on_terminal(["estimate-c", small, *LINEAR], with_slow_ticks)
     assert re.search(r"predicting out of fold: +\d+%\|.*\| 00:0\d, .* left", session.written)
     assert session.screen[0].startswith("label frequency c")
 
 
+@pytest.mark.slow  # steps of seconds
 def test_reading_is_counted_in_bytes(small):
     session = on_terminal(["train", small, *QUICK], with_slow_reads)
     assert re.search(r"reading data: +100%\|", session.written)
@@ -102,6 +104,7 @@ def test_an_error_removes_the_line(small):
     assert session.screen[0].startswith("error: ")
 
 
+@pytest.mark.slow  # steps of seconds
 def test_nothing_is_drawn_quietly_or_on_a_dumb_terminal(small):
     estimate = ["estimate-c", small, *LINEAR]
     assert on_terminal([*estimate, "-o", small.with_name("c"), "-q"], with_slow_estimates).written.startswith(

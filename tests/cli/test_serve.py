@@ -41,6 +41,7 @@ def answered(where: str, body: str = BODY) -> tuple[int, dict]:
     return found
 
 
+@pytest.mark.slow  # a service of its own
 def test_lines_of_text_begin_with_the_time(serving):
     process, where = serving()
     assert answered(where, "{}")[0] == 400

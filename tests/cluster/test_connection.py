@@ -80,12 +80,14 @@ def test_an_address_that_is_none(tmp_path, address):
     refused(Address(file=tmp_path / "a.json"), "^no Dask cluster answers at ")
 
 
+@pytest.mark.slow
 def test_a_link_to_the_file_of_a_scheduler_is_followed(processes, tmp_path):
     (tmp_path / "a.json").symlink_to(processes.file)
     with connected(Address(file=tmp_path / "a.json", timeout=30)) as executor:
         assert executor.workers
 
 
+@pytest.mark.slow  # it waits
 def test_a_scheduler_that_stops_in_the_middle_of_work(processes):
     start = time.monotonic()
     try:

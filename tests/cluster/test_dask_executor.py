@@ -53,8 +53,10 @@ def test_an_error_is_told_whatever_it_comes_from(processes):
             raise InputError("a.svm", None, "cannot be read") from error
 
     executor = executor_of(processes.client)
+    failed = executor.submit(fail)
     with pytest.raises(InputError, match=r"a\.svm: cannot be read$"):
-        executor.gather([executor.submit(fail)])
+        executor.gather([failed])
+    failed.release()  # which the error holds: the cluster would never be without work again
 
 
 @pytest.mark.slow  # a cluster of its own

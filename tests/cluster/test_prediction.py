@@ -18,7 +18,8 @@ from tests.slow import slow
 
 
 def make(_run, folder: Path) -> None:
-    train_here(Sources(Files(write_parts(folder))), folder / "news.mpu", Options(c=0.7, cost=10.0, epochs=2))
+    options = Options(c=0.7, cost=10.0, epochs=2, features="linear", loss="pu-logistic", eta0=1.0)
+    train_here(Sources(Files(write_parts(folder))), folder / "news.mpu", options)
 
 
 @pytest.fixture
