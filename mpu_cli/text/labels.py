@@ -3,7 +3,6 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -129,7 +128,7 @@ def confusable(names: Iterable[str]) -> list[tuple[str, str]]:
     return pairs
 
 
-RDF_SUFFIXES = (".ttl", ".rdf", ".xml", ".nt", ".jsonld", ".json")  # suffixes of files
+RDF_SUFFIXES = (".ttl", ".rdf", ".xml", ".nt", ".jsonld", ".json")
 TABLE = ".csv"
 
 
@@ -293,42 +292,47 @@ def _statements(source: str | Path) -> Iterator[tuple[Any, Any, Any]]:
     import pyoxigraph
 
     form: Any = pyoxigraph.RdfFormat.from_extension(suffix_of(source)[1:])
+    broken: list[expat.ExpatError] = []
     try:
         with open_side(source) as stream:
-            data = _without_long_entities(stream, str(source)) if form.name == "RDF/XML" else stream
+            data = _without_long_entities(stream, str(source), broken) if form.name == "RDF/XML" else stream
             # Lenient: URIs with blanks in them are common.
             for statement in pyoxigraph.parse(cast(Any, data), form, lenient=True):
                 yield statement.subject, statement.predicate, statement.object
     except SyntaxError as error:
         with open_side(source) as stream:
-            raise _unreadable(error, stream.read(MAX_LINE_BYTES), form.name, str(source)) from None
+            raise _unreadable(error, broken, stream.read(_HEAD), form.name, str(source)) from None
 
 
-def _without_long_entities(stream: Readable, source: str) -> Joined:
+def _without_long_entities(stream: Readable, source: str, broken: list[expat.ExpatError]) -> Joined:
     """Return the stream of an XML file; InputError where its entities are long, or made of others.
 
     These make gigabytes of a kilobyte. Beginnings of addresses, which RDF/XML has entities for, are neither.
+    `broken`: as for `_to_the_end`.
     """
     head = stream.read(MAX_LINE_BYTES)
     for entity in _ENTITY.finditer(head):
         if len(entity[0]) > _LONGEST_ENTITY or _NESTED.search(entity[0]):
             problem = "is a long or nested entity; replace it by its value in the file"
             raise InputError(source, head.count(b"\n", 0, entity.start()) + 1, problem)
-    return Joined(_to_the_end(chain([head], iter(partial(stream.read, _HEAD), b"")), source))
+    return Joined(_to_the_end(chain([head], iter(partial(stream.read, _HEAD), b"")), source, broken))
 
 
-def _to_the_end(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
-    """Yield the pieces of an XML file; InputError where it breaks off, which the parser of RDF takes for its end."""
+def _to_the_end(pieces: Iterable[bytes], source: str, broken: list[expat.ExpatError]) -> Iterator[bytes]:
+    """Yield the pieces of an XML file; InputError where it breaks off, which the parser of RDF takes for its end.
+
+    `broken` gets the first error of XML otherwise: the parser of RDF may read on, and does not tell the line.
+    """
     parser = expat.ParserCreate("utf-8")
-    for piece in pieces:
-        with suppress(expat.ExpatError):  # other errors are for the parser of RDF to find
-            parser.Parse(piece)
+    for piece in chain(pieces, [b""]):
+        try:
+            if not broken:
+                parser.Parse(piece, not piece)
+        except expat.ExpatError as error:
+            if expat.ErrorString(error.code) == expat.errors.XML_ERROR_NO_ELEMENTS:
+                raise InputError(source, error.lineno, "the file breaks off here; get it again, whole") from None
+            broken.append(error)
         yield piece
-    try:
-        parser.Parse(b"", True)
-    except expat.ExpatError as error:
-        if expat.ErrorString(error.code) == expat.errors.XML_ERROR_NO_ELEMENTS:
-            raise InputError(source, error.lineno, "the file breaks off here; get it again, whole") from None
 
 
 _HEAD = 1 << 16
@@ -337,14 +341,13 @@ _ENTITY = re.compile(rb"<!ENTITY[^<>\"']*(?:\"[^\"]*\"?|'[^']*'?)?")
 _NESTED = re.compile(rb"&(?!#)|&#(?:0*38|x0*26);")  # a name, or an ampersand that makes one
 
 
-def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> InputError:
-    """Return the error of an RDF text that its parser has refused, with the line where it is known.
-
-    `data`: the text, or the first `MAX_LINE_BYTES` of it.
-    """
-    if found := problem_of(data.lstrip()):
+def _unreadable(
+    error: SyntaxError, broken: list[expat.ExpatError], beginning: bytes, form: str, source: str
+) -> InputError:
+    """Return the error of an RDF text that its parser has refused, with the line where it is known."""
+    if found := problem_of(beginning.lstrip()):
         return InputError(source, None, found)
-    where = error.lineno
+    where = broken[0].lineno if broken else error.lineno
     problem = _PLACE.sub("", error.msg)
     if "UTF-8" in problem:
         return InputError(source, where, NOT_UTF8)
@@ -352,12 +355,8 @@ def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> Inpu
         return InputError(
             source, None, "refers to a @context at another address; copy that context into the file instead"
         )
-    if form == "RDF/XML":
-        parser = expat.ParserCreate()
-        try:
-            parser.Parse(data, len(data) < MAX_LINE_BYTES)
-        except expat.ExpatError as of_xml:
-            where, problem = of_xml.lineno, expat.ErrorString(of_xml.code)
+    if broken:
+        problem = expat.ErrorString(broken[0].code)
     return InputError(source, where, f"is not {form}: {problem}; correct it, or give the file the suffix of its format")
 
 
