@@ -115,7 +115,6 @@ def test_without_an_annotation_by_chance_there_is_no_estimate():
         estimate(P, as_labels(S), verified=VerifiedLabels.of(S.shape, complete=np.arange(100)))
 
 
-@slow_uncompiled
 @pytest.mark.parametrize("method", ["bbe", "e1"])
 def test_c_from_a_collection_of_which_half_is_complete(method):
     """From features to c: complete instances neither count nor teach the classifier what is annotated."""
