@@ -1,5 +1,6 @@
 """Labels that are texts, and their numbers: from a file of names, or a thesaurus in SKOS or as a table of Annif."""
 
+import codecs
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -301,7 +302,7 @@ def _statements(source: str | Path) -> Iterator[tuple[Any, Any, Any]]:
                 yield statement.subject, statement.predicate, statement.object
     except SyntaxError as error:
         with open_side(source) as stream:
-            raise _unreadable(error, broken, stream.read(_HEAD), form.name, str(source)) from None
+            raise _unreadable(error, broken, stream.read(MAX_LINE_BYTES), form.name, str(source)) from None
 
 
 def _without_long_entities(stream: Readable, source: str, broken: list[expat.ExpatError]) -> Joined:
@@ -341,16 +342,19 @@ _ENTITY = re.compile(rb"<!ENTITY[^<>\"']*(?:\"[^\"]*\"?|'[^']*'?)?")
 _NESTED = re.compile(rb"&(?!#)|&#(?:0*38|x0*26);")  # a name, or an ampersand that makes one
 
 
-def _unreadable(
-    error: SyntaxError, broken: list[expat.ExpatError], beginning: bytes, form: str, source: str
-) -> InputError:
-    """Return the error of an RDF text that its parser has refused, with the line where it is known."""
-    if found := problem_of(beginning.lstrip()):
+def _unreadable(error: SyntaxError, broken: list[expat.ExpatError], data: bytes, form: str, source: str) -> InputError:
+    """Return the error of an RDF text that its parser has refused, with the line where it is known.
+
+    `data`: the text, or the first `MAX_LINE_BYTES` of it.
+    """
+    if found := problem_of(data.lstrip()):
         return InputError(source, None, found)
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)  # it may end within a character
+    except UnicodeDecodeError as wrong:
+        return InputError(source, data.count(b"\n", 0, wrong.start) + 1, NOT_UTF8)
     where = broken[0].lineno if broken else error.lineno
     problem = _PLACE.sub("", error.msg)
-    if "UTF-8" in problem:
-        return InputError(source, where, NOT_UTF8)
     if "LoadDocumentCallback" in problem:
         return InputError(
             source, None, "refers to a @context at another address; copy that context into the file instead"

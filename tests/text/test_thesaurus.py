@@ -76,7 +76,7 @@ def test_a_table_of_annif(tmp_path):
         ("a.ttl", "a:b a:c 1 .\n", r"a\.ttl:1: is not Turtle: "),
         ("a.rdf", RDF.format("rdf:ID='1 2'"), r"a\.rdf: is not RDF/XML: 1 2 is not a valid rdf:ID value"),
         ("a.rdf", RDF.format("rdf:about='a:b'").replace("</rdf:RDF>", "\n"), r"a\.rdf:3: the file breaks off here"),
-        ("a.rdf", RDF.format("rdf:about='a:b'/><a b='\udce4'"), r"a\.rdf:2: this is not UTF-8 text"),
+        ("a.rdf", RDF.format("/><a>\udce4</a><rdf:Description"), r"a\.rdf:2: this is not UTF-8 text"),
         ("a.nt", "<a:b> <a:b> <a:b> .\n<a> <b>", r"a\.nt:2: is not N-Triples: "),
         ("a.json", "[\n{", r"a\.json:2: is not JSON-LD: "),
     ],
