@@ -272,7 +272,7 @@ class HyperParameters:
     """What the levels are learned with."""
 
     c: np.ndarray  # float64, shape (q,): label frequency of each label, where the label is not verified
-    settings: Settings  # with the number of epochs
+    settings: Settings
     folds: int  # of cross-validation
     prune: float | None = None  # with many labels, weights below this are dropped
     estimates: Estimates = Estimates()
