@@ -1,7 +1,9 @@
-"""Comparisons of predictions with truth, as `mpu evaluate` makes them."""
+"""Comparisons of predictions with truth, as `mpu evaluate` makes them; metrics of arrays."""
 
 from collections.abc import Iterable
 from typing import Any
+
+from scipy.sparse import csr_array
 
 from mpu_cli.evaluation.compare import Comparison, Form, iter_predictions, lockstep
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -24,3 +26,10 @@ def compare_pairs(pairs: Iterable[tuple[Dataset, Dataset]], predictions: str, **
     for pair in pairs:
         comparison.add(*pair)
     return comparison
+
+
+def measured(metrics, truth, predicted, *cuts):
+    """Add predictions or scores and truth to metrics, in chunks that end at `cuts`."""
+    for start, stop in zip([0, *cuts], [*cuts, len(truth)], strict=True):
+        metrics.add(csr_array(truth[start:stop]), csr_array(predicted[start:stop]))
+    return metrics

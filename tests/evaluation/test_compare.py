@@ -24,8 +24,6 @@ def chunks(numbers, cuts):
 
 @pytest.fixture
 def write(tmp_path):
-    """Write a text file and return its name."""
-
     def write_file(name, text):
         path = tmp_path / name
         path.write_text(text)
@@ -55,10 +53,8 @@ def test_scores_at_the_threshold_are_predicted():
 
 
 def test_implicit_values_are_for_the_truth(write):
-    truth = write("truth", "1 4 5 7\n2 6\n")
-    assert (
-        compare(truth, write("predictions", "1\n2\n"), reading=Reading(implicit_values=True)).results()["micro_f1"] == 1
-    )
+    files = write("truth", "1 4 5 7\n2 6\n"), write("predictions", "1\n2\n")
+    assert compare(*files, reading=Reading(implicit_values=True)).results()["micro_f1"] == 1
 
 
 @pytest.mark.parametrize("text", ["[1]\n", "1;2\n", '{"labels": [1]}\n', "sport\n", "a,b\n"])

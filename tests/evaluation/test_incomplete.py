@@ -4,19 +4,15 @@ from scipy.sparse import csr_array
 
 from mpu_cli.evaluation.incomplete import CorrectedRanking, corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics
+from tests.evaluation.comparing import measured
 
 C = 0.5
-
-
-def counted(truth, predicted) -> LabelSetMetrics:
-    counts = LabelSetMetrics()
-    counts.add(csr_array(truth), csr_array(predicted))
-    return counts
+KS = (1, 3, 5)
 
 
 def test_c_of_one_changes_nothing():
     annotated, predicted = np.random.default_rng(0).random((2, 600, 12)) < 0.3
-    counts = counted(annotated, predicted)
+    counts = measured(LabelSetMetrics(), annotated, predicted)
     naive = counts.results()
     estimates = corrected_metrics(counts, 1.0)
     assert not estimates.pop("clipped")
@@ -36,11 +32,10 @@ def test_macro_precision_is_without_bias_where_labels_are_rare():
     truth = rng.random((60, 40)) < 0.08
     predicted = (truth & (rng.random(truth.shape) < 0.7)) | (rng.random(truth.shape) < 0.02)
     predicted[:2] = True  # each label is predicted at least once, whatever is annotated
-    found = [
-        corrected_metrics(counted(truth & (rng.random(truth.shape) < C), predicted), C)["macro_precision"]
-        for _ in range(150)
-    ]
-    actual = counted(truth, predicted).results()["macro_precision"]
+    drawn = (truth & (rng.random(truth.shape) < C) for _ in range(150))
+    counts = (measured(LabelSetMetrics(), annotated, predicted) for annotated in drawn)
+    found = [corrected_metrics(counted, C)["macro_precision"] for counted in counts]
+    actual = measured(LabelSetMetrics(), truth, predicted).results()["macro_precision"]
     assert abs(np.mean(found) - actual) < 4 * np.std(found) / np.sqrt(150)
     hits, sizes = (truth & predicted).sum(axis=0), predicted.sum(axis=0)
     cut = [np.minimum(rng.binomial(hits, C) / C / sizes, 1).mean() for _ in range(150)]
@@ -56,22 +51,13 @@ def ranked():
     return rng.random(probabilities.shape) < probabilities, csr_array(scores.astype(np.float32) + 2)
 
 
-def plain_ranking(truth, scores) -> dict[str, float]:
-    metrics = RankingMetrics((1, 3, 5))
-    metrics.add(csr_array(truth), scores)
-    return metrics.results()
-
-
 def corrected_ranking(weighted, scores) -> dict[str, float]:
-    metrics = CorrectedRanking((1, 3, 5))
-    for rows in np.split(np.arange(len(weighted)), [1, 700]):
-        metrics.add(csr_array(weighted[rows]), scores[rows])
-    return metrics.results()
+    return measured(CorrectedRanking(KS), weighted, scores, 1, 700).results()
 
 
 def test_rankings_of_complete_labels_are_the_plain_ones(ranked):
     truth, scores = ranked
-    plain = plain_ranking(truth, scores)
+    plain = measured(RankingMetrics(KS), truth, scores).results()
     found = corrected_ranking(truth.astype(float), scores)
     assert found == pytest.approx({name: plain[name] for name in found}, abs=1e-9)
 
@@ -79,7 +65,7 @@ def test_rankings_of_complete_labels_are_the_plain_ones(ranked):
 @pytest.mark.slow
 def test_precision_at_k_is_without_bias_and_ndcg_nearly(ranked):
     truth, scores = ranked
-    actual = plain_ranking(truth, scores)
+    actual = measured(RankingMetrics(KS), truth, scores).results()
     rng = np.random.default_rng(3)
     c = rng.uniform(0.2, 0.9, truth.shape[1])  # of each label
     draws = [corrected_ranking((truth & (rng.random(truth.shape) < c)) / c, scores) for _ in range(20)]
@@ -87,5 +73,5 @@ def test_precision_at_k_is_without_bias_and_ndcg_nearly(ranked):
         values = [draw[name] for draw in draws]
         error = 4 * np.std(values) / np.sqrt(20)
         assert np.mean(values) == pytest.approx(actual[name], abs=error if "precision" in name else 0.03)
-    naive = plain_ranking(truth & (rng.random(truth.shape) < c), scores)
+    naive = measured(RankingMetrics(KS), truth & (rng.random(truth.shape) < c), scores).results()
     assert all(naive[name] < actual[name] - 0.1 for name in ("precision_at_1", "ndcg_at_3"))

@@ -7,17 +7,10 @@ from scipy.sparse import csr_array
 from sklearn import metrics as reference
 
 from mpu_cli.evaluation.metrics import LabelSetMetrics
+from tests.evaluation.comparing import measured
 
 shapes = st.tuples(st.integers(1, 12), st.integers(1, 8))
 truth_and_predicted = shapes.flatmap(lambda shape: st.tuples(hnp.arrays(bool, shape), hnp.arrays(bool, shape)))
-
-
-def count(truth, predicted, *cuts) -> LabelSetMetrics:
-    """Count dense indicator matrices in chunks that end at `cuts`."""
-    counts = LabelSetMetrics()
-    for start, stop in zip([0, *cuts], [*cuts, len(truth)], strict=True):
-        counts.add(csr_array(truth[start:stop]), csr_array(predicted[start:stop]))
-    return counts
 
 
 def sklearn_metrics(truth, predicted) -> dict[str, float]:
@@ -36,7 +29,8 @@ def sklearn_metrics(truth, predicted) -> dict[str, float]:
 @given(truth_and_predicted, st.data())
 def test_agrees_with_scikit_learn_however_it_is_cut(matrices, data):
     truth, predicted = matrices
-    counts = count(truth, predicted, *sorted(data.draw(st.lists(st.integers(0, len(truth)), max_size=4))))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(truth)), max_size=4)))
+    counts = measured(LabelSetMetrics(), truth, predicted, *cuts)
     for counted, expected in (("true_positives", truth & predicted), ("predicted", predicted), ("support", truth)):
         assert getattr(counts, counted).tolist() == expected.sum(axis=0)[(truth | predicted).any(axis=0)].tolist()
     assert counts.labels.tolist() == np.flatnonzero((truth | predicted).any(axis=0)).tolist()
@@ -45,8 +39,8 @@ def test_agrees_with_scikit_learn_however_it_is_cut(matrices, data):
 
 
 def test_one_label():
-    counts = count(np.array([[1], [1], [0], [1]], bool), np.array([[1], [0], [0], [1]], bool))
-    results = counts.results()
+    truth, predicted = np.array([[[1], [1], [0], [1]], [[1], [0], [0], [1]]], bool)
+    results = measured(LabelSetMetrics(), truth, predicted).results()
     assert results["macro_f1"] == results["micro_f1"] == pytest.approx(0.8)
     assert results["samples_f1"] == pytest.approx(0.5)  # the empty sets agree and count 0, as in scikit-learn
     assert results["hamming_loss"] == pytest.approx(0.25)

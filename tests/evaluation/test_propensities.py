@@ -1,16 +1,9 @@
 import numpy as np
-import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli.errors import InputError, MpuError
+from mpu_cli.errors import InputError
 from mpu_cli.evaluation.incomplete import Propensities, jain_propensities
 from tests.golden import refused
-
-
-@pytest.mark.parametrize("instances", [0, 1, 2])
-def test_too_few_instances_for_a_model(instances):
-    with refused(MpuError):
-        jain_propensities([1], instances)
 
 
 def test_annotations_are_counted_over_all_chunks():

@@ -5,6 +5,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.metrics import Reliability
+from tests.evaluation.comparing import measured
 from tests.golden import refused
 
 
@@ -18,9 +19,7 @@ def simulated(n=20_000, q=4, c=1.0):
 @pytest.mark.parametrize("c", [0.3, 1.0])
 def test_probabilities_that_are_true_are_found_to_be_so(c):
     truth, scores = simulated(c=c)
-    reliability = Reliability()
-    for start in range(0, truth.shape[0], 3000):  # chunk by chunk
-        reliability.add(truth[start : start + 3000] / c, scores[start : start + 3000])
+    reliability = measured(Reliability(), truth.toarray() / c, scores, *range(3000, 20_000, 3000))
     rows = reliability.rows()
     assert [row["from"] for row in rows] == pytest.approx(np.arange(10) / 10)
     assert sum(row["scores"] for row in rows) == scores.nnz
@@ -39,10 +38,8 @@ def test_losses_are_those_of_scikit_learn_and_are_estimated_where_labels_are_mis
     truth, scores = simulated(c=1.0)
     expected = [loss(truth.toarray().ravel(), scores.toarray().ravel()) for loss in (brier_score_loss, log_loss)]
     for c in (1.0, 0.4):
-        annotated = csr_array(truth.toarray() & (np.random.default_rng(1).random(truth.shape) < c))
-        reliability = Reliability()
-        reliability.add(annotated / c, scores)
-        summary = reliability.summary()
+        annotated = truth.toarray() & (np.random.default_rng(1).random(truth.shape) < c)
+        summary = measured(Reliability(), annotated / c, scores).summary()
         found = [summary["brier"], summary["log_loss"]]
         np.testing.assert_allclose(found, expected, rtol=1e-4 if c == 1 else 0.02)
         assert summary["ece"] < 0.01
