@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import run, tools
+from benchmarks import many_labels, run, tools
 from benchmarks.compare import compare
 from benchmarks.tools import Tool
 
@@ -20,9 +20,8 @@ def failing(name: str, train: str = "pass", predict: str = "pass") -> Tool:
 
 @pytest.fixture
 def data(tmp_path):
-    path = tmp_path / "data.svm"
-    path.write_text("1,2 1:1\n3 1:1\n")
-    return path
+    (tmp_path / "data.svm").write_text("1,2 1:1\n3 1:1\n")
+    return tmp_path / "data.svm"
 
 
 def test_a_tool_that_fails_does_not_stop_the_others(data, tmp_path):
@@ -33,21 +32,19 @@ def test_a_tool_that_fails_does_not_stop_the_others(data, tmp_path):
     assert [result.failure for result in results] == ["not installed", "", "prediction: no model"]
     assert [len(result.training) for result in results] == [0, 2, 2]
     assert results[1].micro_f1 == 1
-    assert [line.split(":")[:2] for line in said] == [
-        ["warm-up", " bad"],
-        ["warm-up", " good {x}"],
-        ["warm-up", " mute"],
-        ["repetition 1", " good {x}"],
-        ["repetition 1", " mute"],
-        ["repetition 2", " good {x}"],
-        ["repetition 2", " mute"],
+    runs = [
+        ("warm-up", "bad"),
+        *((run, tool) for run in ("warm-up", "repetition 1", "repetition 2") for tool in ("good {x}", "mute")),
     ]
+    assert [tuple(line.split(": ")[:2]) for line in said] == runs
 
 
-def test_peer_scripts_are_there():
-    for tool in tools.peer_tools("python"):
-        assert tool.train[0] == tool.predict[0] == "python"
-        assert f'"{tool.train[2]}"' in Path(tool.train[1]).read_text()
+@pytest.mark.parametrize("peers", [tools.peer_tools, many_labels.peer_tools])
+def test_peer_scripts_are_there(peers):
+    for tool in peers("python"):
+        assert {tool.train[0], *tool.predict[:1]} == {"python"}
+        script, method = tool.train[1:3]
+        assert f'"{method}"' in Path(script).read_text()
 
 
 @pytest.mark.slow

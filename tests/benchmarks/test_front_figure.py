@@ -7,10 +7,10 @@ import pytest
 from benchmarks import front_figure
 from tests.conftest import DIGITS, ROOT
 
+pytestmark = pytest.mark.slow  # six trainings, three drawings
 QUICK = ("--levels", "1", "--cost", "30", "--epochs", "3")
 
 
-@pytest.mark.slow  # six trainings
 def test_the_table_and_the_figure_are_measured(run, tmp_path, monkeypatch):
     def mpu(*arguments: object) -> str:
         result = run(*arguments, *(QUICK if arguments[0] == "train" else ()))
@@ -29,7 +29,6 @@ def test_the_table_and_the_figure_are_measured(run, tmp_path, monkeypatch):
     assert incomplete[0] > incomplete[1] > incomplete[2]
 
 
-@pytest.mark.slow
 def test_the_figure_names_all_ways_and_the_same_numbers_give_the_same_bytes(tmp_path):
     table = (ROOT / "docs" / "figures" / "missing.tsv").read_text().splitlines()
     assert table[0].split("\t") == ["missing", *front_figure.WAYS]

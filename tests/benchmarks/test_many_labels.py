@@ -1,6 +1,5 @@
 import json
 import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -9,6 +8,7 @@ from benchmarks import many_labels
 from benchmarks.many_labels import Tool
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.slow  # four to thirteen processes each
 # "Learns" by copying the data to a directory; ranks the first label of each line of that first, or 98.
 LEARN = "import os, shutil, sys; a = sys.argv; os.mkdir(a[2]); shutil.copy(a[1], a[2] + '/copy')"
 RANK = (
@@ -23,15 +23,13 @@ TOOL = Tool(
 )
 
 
-@pytest.fixture
-def data(tmp_path):
-    path = tmp_path / "data.svm"
-    path.write_text("1,2 1:1\n3 1:1\n3,4 7:1\n5 1:1\n")
-    return path
+DATA = "1,2 1:1\n3 1:1\n3,4 7:1\n5 1:1\n"
 
 
 @pytest.fixture
-def run(data, tmp_path, monkeypatch):
+def run(tmp_path, monkeypatch):
+    data = tmp_path / "data.svm"
+    data.write_text(DATA)
     monkeypatch.setattr(many_labels, "mpu_tool", lambda arguments: TOOL)
     monkeypatch.chdir(ROOT)
 
@@ -44,20 +42,18 @@ def run(data, tmp_path, monkeypatch):
     return invoke
 
 
-@pytest.mark.slow  # four processes
 def test_a_tool_is_measured_and_tabled(run):
     results, table = run()
     found = results["copies"]
     assert found["precision_at_1"] == 1
     assert found["micro_f1"] == pytest.approx(2 * 4 / (4 + 6))
-    assert found["model_bytes"] == len("1,2 1:1\n3 1:1\n3,4 7:1\n5 1:1\n")
+    assert found["model_bytes"] == len(DATA)
     assert found["seconds"] == pytest.approx(found["train_seconds"] + found["predict_seconds"])
     header, line = table.splitlines()[2], table.splitlines()[-1]
     assert line.startswith("| copies |")
     assert header.count("|") == line.count("|")
 
 
-@pytest.mark.slow  # thirteen processes
 def test_peers_that_are_not_there_do_not_stop_the_others(run):
     results, table = run("--peers", "/no/such/python")
     assert isinstance(results["copies"], dict)
@@ -65,16 +61,9 @@ def test_peers_that_are_not_there_do_not_stop_the_others(run):
     assert len({line.count("|") for line in table.splitlines()[2:]}) == 1
 
 
-@pytest.mark.slow  # six processes
 def test_labels_are_removed_from_what_tools_learn_only(run, tmp_path):
     results, table = run("--missing", "0.5")
     left = (tmp_path / "out" / "data-missing.svm").read_text()
     assert "50% of the training labels removed" in table
     assert sum(len(line.split(" ")[0].split(",")) for line in left.splitlines() if line[0] != " ") == 3
     assert results["copies"]["precision_at_1"] < 1  # of the complete test labels
-
-
-def test_peer_scripts_are_there():
-    for tool in many_labels.peer_tools("python"):
-        script, method = tool.train[1:3]
-        assert f'"{method}"' in Path(script).read_text()
