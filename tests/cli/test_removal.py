@@ -12,7 +12,6 @@ from mpu_cli.cli.actions.corrupt import label_draw, uniform_draw
 from mpu_cli.errors import MpuError
 from mpu_cli.experiment.cells import remove_labels
 from tests.core.simulated import as_labels
-from tests.experiment.small import dense
 from tests.golden import refused
 
 LABELS = as_labels(np.random.default_rng(0).random((30, 7)) < 0.4)
@@ -76,13 +75,13 @@ def test_more_labels_than_can_be_drawn_from():
 
 @given(st.floats(0, 1), st.floats(0, 1), st.integers(0, 9))
 def test_removed_labels_are_exactly_as_many_and_nested(a, b, seed):
-    low, high = (dense(remove_labels(LABELS, rate, (seed, 0))) for rate in sorted((a, b)))
-    whole = dense(LABELS)
+    low, high = (remove_labels(LABELS, rate, (seed, 0)).toarray() for rate in sorted((a, b)))
+    whole = LABELS.toarray()
     assert low.sum() == LABELS.nnz - round(min(a, b) * LABELS.nnz)
     assert (high <= low).all()
     assert (low <= whole).all()
 
 
 def test_removed_labels_are_a_uniform_draw():
-    kept = sum(dense(remove_labels(LABELS, 0.3, (seed,))) for seed in range(400))[dense(LABELS)]
+    kept = sum(remove_labels(LABELS, 0.3, (seed,)).toarray() for seed in range(400))[LABELS.toarray()]
     assert np.abs(kept / 400 - 0.7).max() < 5 * np.sqrt(0.3 * 0.7 / 400)

@@ -2,8 +2,6 @@
 
 from dataclasses import asdict
 
-import numpy as np
-
 from mpu_cli.experiment import cells
 from mpu_cli.experiment.cells import Cell, Design, Row
 from mpu_cli.svmlight.dataset import Dataset
@@ -30,7 +28,3 @@ def row(method="br", rate=0.0, fold=0, instances=60, error="", seconds=1.0, f1=0
     if error:
         return of
     return {**of, "micro_f1": f1, "macro_f1": f1 / 2, "fit_seconds": seconds, "predict_seconds": 0.125, "c": 1.0}
-
-
-def dense(labels) -> np.ndarray:
-    return labels.toarray()

@@ -7,7 +7,7 @@ from tests.experiment.small import row
 pytest.importorskip("matplotlib")
 
 from mpu_cli.experiment.plots import draw, literal
-from tests.folders import names
+from tests.folders import contents, names
 
 RATES = [row(method, rate, fold) for method in ("mpu", "br:cost=1") for rate in (0.0, 0.3) for fold in (0, 1)]
 
@@ -30,7 +30,6 @@ def test_time_against_sizes_which_have_figures_of_their_own(tmp_path):
     written = draw(rows, tmp_path, ["png"])  # and only the formats that are asked for
     figures = "micro_f1-60", "macro_f1-60", "micro_f1-120", "macro_f1-120", "time"
     assert {path.name for path in written} == names(tmp_path) == {f"{figure}.png" for figure in figures}
-    assert written[0].read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_figure_is_one_column_wide_and_says_what_it_shows(tmp_path):
@@ -38,25 +37,17 @@ def test_a_figure_is_one_column_wide_and_says_what_it_shows(tmp_path):
     draw([row(method, rate, fold) for method in full for rate in (0.0, 0.3) for fold in (0, 1, 2)], tmp_path)
     text = (tmp_path / "micro_f1.svg").read_text()
     assert 'width="237.6pt"' in text  # 3.3 inches
-    for words in (
-        "mean and standard deviation over 3 folds",
-        "small, 60 instances",
-        ">mpu<",
-        ">mpu, levels=1<",
-        ">br<",
-    ):
-        assert words in text
+    said = "mean and standard deviation over 3 folds", "small, 60 instances", ">mpu<", ">mpu, levels=1<", ">br<"
+    assert all(words in text for words in said)
     assert "cost" not in text
 
 
 @pytest.mark.slow
 def test_the_same_rows_give_the_same_bytes(tmp_path):
-    folders = [tmp_path / name for name in "ab"]
-    for folder in folders:
-        folder.mkdir()
-        draw(RATES, folder, ["png", "svg", "pdf"])
-    for name in names(folders[0]):
-        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        draw(RATES, tmp_path / name, ["png", "svg", "pdf"])
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 
 @pytest.mark.slow

@@ -17,28 +17,23 @@ FEATURES, LABELS = as_features(X), hide(Y, 0.3)
 S = LABELS.toarray().astype(int)
 
 
-FOREST = "sklearn.ensemble:RandomForestClassifier"
-LINEAR = "sklearn.linear_model:LogisticRegression"
-MACHINE = "sklearn.svm:LinearSVC"
-
-
-def probabilities(label, labels=LABELS):
+def probabilities(label):
     method = make(label, Run(seed=3))
-    method.fit(FEATURES, labels)
+    method.fit(FEATURES, LABELS)
     return method.predict(FEATURES)
 
 
 def test_a_forest_learns_all_labels_at_once():
     forest = RandomForestClassifier(20, max_features="sqrt", random_state=3).fit(FEATURES, S)
     expected = np.stack([of_label[:, 1] for of_label in forest.predict_proba(FEATURES)], axis=1)
-    found = probabilities(f"{FOREST}:n_estimators=20:max_features=sqrt")
+    found = probabilities("sklearn.ensemble:RandomForestClassifier:n_estimators=20:max_features=sqrt")
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_decisions_are_made_probabilities():
     machine = OneVsRestClassifier(LinearSVC(random_state=3)).fit(FEATURES, S)
     expected = expit(machine.decision_function(FEATURES))
-    found = probabilities(MACHINE)
+    found = probabilities("sklearn.svm:LinearSVC")
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     assert ((found >= 0.5) == machine.predict(FEATURES)).all()
 
@@ -48,7 +43,7 @@ def test_decisions_are_made_probabilities():
     [
         ("sklearn.ensemble:Forest", "'sklearn.ensemble:Forest' is not a method"),
         ("nowhere:Forest", "'nowhere:Forest' is not a method .*No module named 'nowhere'"),
-        (f"{MACHINE}:trees=3", "'trees'"),
+        ("sklearn.svm:LinearSVC:trees=3", "'trees'"),
         ("sklearn.linear_model:Ridge", "is not a scikit-learn classifier"),
     ],
 )

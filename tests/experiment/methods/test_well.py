@@ -111,11 +111,6 @@ def test_too_many_instances_are_refused(monkeypatch):
         fit(X[:2000], as_labels(Y[:2000]), X[2000:], neighbours=500)
 
 
-def test_a_single_instance():
-    made = fit([[1.0]], as_labels([[True]]), [[1.0]])
-    assert (made.predict(as_features([[1.0]])) >= made.threshold).all()
-
-
 @pytest.mark.parametrize(("alpha", "beta"), [(1e-6, 1e6), (1e6, 1e-6), (100.0, 10.0)])
 @pytest.mark.parametrize("X", [[[2.0, 3.0]] * 6, [[1e38, 1e-38], [1e38, 1], [1, -1e38], [1e-45, 0], [1e20, 0], [0, 0]]])
 def test_odd_features_and_options(X, alpha, beta):
