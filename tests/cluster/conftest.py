@@ -3,7 +3,10 @@
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import dump_svmlight_file
 
 from mpu_cli.cluster import Address
 from mpu_cli.core.options import Options
@@ -20,16 +23,11 @@ LARGE = ("--epochs", "1", "--folds", "2", "--sample", "100", "--levels", "2")
 def write_parts(folder: Path, n_parts: int = 4, seed: int = 0) -> list[str]:
     """Write 100 instances per part."""
     X, Y = linear_problem(100 * n_parts, 8, 5, seed)
-    labels = hide(Y, 0.3)
-    lines = [
-        ",".join(map(str, labels.indices[labels.indptr[i] : labels.indptr[i + 1]]))
-        + "".join(f" {j + 1}:{value:.4f}" for j, value in enumerate(X[i]) if abs(value) > 0.8)
-        for i in range(len(X))
-    ]
-    paths = []
-    for number in range(n_parts):
-        paths.append(str(folder / f"part-{number}.svm"))
-        Path(paths[-1]).write_text("\n".join(lines[100 * number : 100 * (number + 1)]) + "\n")
+    X, labels = csr_array(np.where(abs(X) > 0.8, X, 0)), hide(Y, 0.3)
+    paths = [str(folder / f"part-{number}.svm") for number in range(n_parts)]
+    for number, path in enumerate(paths):
+        rows = slice(100 * number, 100 * (number + 1))
+        dump_svmlight_file(X[rows], labels[rows], path, zero_based=False, multilabel=True)
     return paths
 
 

@@ -94,11 +94,7 @@ class Processes:
         self._begin()
 
     def add(
-        self,
-        kind: Callable[[], None] = worker,
-        *,
-        memory: str = "auto",
-        settings: Mapping[str, str] = NOTHING,
+        self, kind: Callable[[], None] = worker, *, memory: str = "auto", settings: Mapping[str, str] = NOTHING
     ) -> None:
         """Start another worker, with a limit of memory and settings of Dask."""
         options = ("--nthreads", "1", "--memory-limit", memory, "--no-nanny", "--no-dashboard")
@@ -123,13 +119,11 @@ class Processes:
             self.kill_worker()
 
     def kill_worker(self, which: int = 0) -> None:
-        """Kill a worker."""
         worker = self.workers.pop(which)
         worker.kill()
         worker.join()
 
     def kill_scheduler(self) -> None:
-        """Kill the scheduler."""
         self.scheduler.kill()
         self.scheduler.join()
 
@@ -138,7 +132,6 @@ class Processes:
         return self.client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
 
     def close(self) -> None:
-        """End all."""
         for process in (*self.workers, self.scheduler):
             process.kill()
         for process in (*self.workers, self.scheduler):

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,6 +15,7 @@ from tests.cluster.processes import wait, worker_with_room
 from tests.folders import names
 from tests.full_disk import fill
 
+pytestmark = pytest.mark.slow  # processes or workers of their own
 # The largest file that a worker may write: less than its predictions of a part, more than what units tell of parts.
 ROOM = 2048
 # Everything that is computed is put aside at once.
@@ -24,36 +24,25 @@ NUMPY = ("--kernel", "numpy")
 ENVIRONMENT = {**os.environ, "DASK_MPU__TIMEOUT": "30"}
 
 
-@pytest.fixture
-def model(run, files, tmp_path) -> Path:
-    run.ok("train", *files, "-o", tmp_path / "news.mpu", "--kernel", "numpy", "-q", *QUICK)
-    return tmp_path / "news.mpu"
-
-
-def failed(processes, reason, *arguments) -> None:
+def failed(processes, reasons, *arguments) -> None:
     command = [sys.executable, "-m", "mpu_cli", *map(str, arguments), "--cluster", processes.address, *NUMPY, "-q"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=ENVIRONMENT)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
-    for what in reason:
-        assert what in done.stderr
+    assert all(reason in done.stderr for reason in reasons)
 
 
-def in_scores(model, files, out) -> list:
-    return ["predict", model, *files, "-o", out, "--format", "scores"]
-
-
-@pytest.mark.slow  # a process of its own
-def test_predictions_on_a_full_disk(model, files, processes, mounted):
-    out = mounted / "out"
+def test_predictions_on_a_full_disk(run, files, processes, mounted, tmp_path):
+    out, model = mounted / "out", tmp_path / "news.mpu"
+    run.ok("train", *files, "-o", model, *NUMPY, "-q", *QUICK)
     out.mkdir()
     fill(mounted, 4096)
-    failed(processes, ["/out/part-", "No space left on device"], *in_scores(model, files, out))
+    reasons = "/out/part-", "No space left on device"
+    failed(processes, reasons, "predict", model, *files, "-o", out, "--format", "scores")
     wait(lambda: all(name.startswith("part-") for name in names(out)))
 
 
-@pytest.mark.slow  # it starts workers of its own
 def test_a_training_whose_workers_have_put_aside_as_much_as_they_can_fails(files, processes, tmp_path):
     for _ in range(2):
         processes.replace(worker_with_room(ROOM), settings=SPILLING)
@@ -62,7 +51,6 @@ def test_a_training_whose_workers_have_put_aside_as_much_as_they_can_fails(files
     assert not model.exists()
 
 
-@pytest.mark.slow  # it starts workers of its own
 def test_workers_that_have_no_memory_left_either_are_waited_for_and_told(sources, on, processes, tmp_path):
     settings = {"MEMORY__TARGET": "False", "MEMORY__SPILL": "False", "MEMORY__TERMINATE": "False"}
     for _ in range(2):

@@ -21,6 +21,7 @@ from mpu_cli.errors import ClusterError, DataError, InputError
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import Files
+from tests import svm
 from tests.cluster.conftest import LARGE, OPTIONS, at, write_parts
 from tests.cluster.processes import wait, worker_of_another_version
 from tests.core.simulated import as_features, hide, linear_problem
@@ -62,10 +63,7 @@ def test_it_predicts_as_well_as_a_model_of_one_machine(tmp_path, monkeypatch, op
     X, Y = linear_problem(4000, 10, 6, 0, slope=4.0)
     order = np.argsort(Y[:2000, 0], kind="stable")
     annotated = hide(Y[:2000], 0.3)[order].toarray()
-    with (tmp_path / "train.svm").open("w") as file:
-        for x, labels in zip(X[order], annotated, strict=True):
-            features = "".join(f" {j}:{value:.4f}" for j, value in enumerate(x))
-            file.write(f"{','.join(map(str, np.flatnonzero(labels)))}{features}\n")
+    (tmp_path / "train.svm").write_text("".join(svm.lines(X[order], annotated, first=0)))
     sources, test = Sources(tmp_path / "train.svm"), as_features(X[2000:])
     options = replace(options, c=0.7, sample=500)
     f1 = []
@@ -145,19 +143,17 @@ def test_a_worker_of_another_version_is_refused_by_name(sources, on, processes, 
     if when == "before":
         join()
     with pytest.raises(ClusterError, match=r"worker tcp://127.0.0.1:\d+ has mpu 0\.0\.1"):
-        train(
-            sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("learning level 0" if when == "meanwhile" else "", join)
-        )
+        run = at("learning level 0" if when == "meanwhile" else "", join)
+        train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=run)
 
 
 @pytest.mark.parametrize("how", slow("changes", "vanishes"))
 def test_a_file_that_is_another_when_it_is_read_again_is_refused(sources, files, on, processes, tmp_path, how):
     def other():
         for path in files:
+            Path(path).unlink()
             if how == "changes":
                 Path(path).write_text("0 1:1\n" * 100)
-            else:
-                Path(path).unlink()
         processes.exchange()  # for one that has to read all of them
 
     with pytest.raises(InputError, match=r"part-\d\.svm: "):
