@@ -34,11 +34,7 @@ TEXTS = b'{"text":"Goal \\"!\\"","tags":["sport","news"]}\n{"text":"nothing","ta
             {"news.txt": b"sport,arts 1:0.5\n 1:3\n2:1\narts 1:1 2:4\n"},
             b"1,2 1:0.5\n 1:3\n2:1\n2 1:1 2:4\n",
         ),
-        (
-            "fastText, for mpu vectorize",
-            {"news.txt": b'__label__sport __label__news Goal "!"\nnothing\n'},
-            TEXTS,
-        ),
+        ("fastText, for mpu vectorize", {"news.txt": b'__label__sport __label__news Goal "!"\nnothing\n'}, TEXTS),
     ],
 )
 def test_a_command_of_the_page(tmp_path, which, files, expected):

@@ -44,14 +44,10 @@ class Page:
         self.find(selector).click()
 
     def find(self, selector: str):
-        from selenium.webdriver.common.by import By
-
-        return self.driver.find_element(By.CSS_SELECTOR, selector)
+        return self.driver.find_element("css selector", selector)
 
     def find_all(self, selector: str) -> list:
-        from selenium.webdriver.common.by import By
-
-        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+        return self.driver.find_elements("css selector", selector)
 
     def text(self, selector: str) -> str:
         return self.find(selector).text
@@ -129,7 +125,6 @@ def chromium(tmp_path_factory):
 
 @pytest.fixture
 def news(tmp_path):
-    """Data of four instances, names, texts and suggestions."""
     for name, text in {"news.svm": DATA, "tags": NAMES, "texts": TEXTS, "missing.tsv": SUGGESTIONS}.items():
         (tmp_path / name).write_text(text)
     return tmp_path / "news.svm"

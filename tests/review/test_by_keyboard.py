@@ -28,8 +28,7 @@ def test_shows_an_instance_with_its_labels(page):
 
 
 def test_a_whole_review_by_keyboard(page, news):
-    page.press("y")  # music; Bücher is marked next
-    page.press("n")
+    page.press("y", "n")  # music; Bücher is marked next
     assert page.text("#count") == "1 of 3 reviewed"
     page.press(ARROWS["right"])
     assert page.text("#title") == "Instance 4"

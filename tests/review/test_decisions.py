@@ -20,8 +20,6 @@ HEADER = "instance\tlabel\tverdict\tsource\n"
 
 @pytest.fixture
 def file(tmp_path):
-    """Write a review file; give its path."""
-
     def make(text: str | bytes, name: str = "checked.tsv"):
         path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -37,11 +35,7 @@ def cells(decisions) -> list[tuple]:
 
 def test_reads_decisions(file):
     decisions = read([file(HEADER + "3\t7\tyes\tsample\n3\t*\tno\tsample\n1\t0\tno\tsuggestion\n1\t2\t\tsuggestion\n")])
-    assert cells(decisions) == [
-        (0, 0, False, False),
-        (2, NOTHING_ELSE, False, True),
-        (2, 7, True, True),
-    ]
+    assert cells(decisions) == [(0, 0, False, False), (2, NOTHING_ELSE, False, True), (2, 7, True, True)]
     assert [decisions.place(i).rpartition("/")[2] for i in range(3)] == [f"checked.tsv:{n}" for n in (4, 3, 2)]
 
 
@@ -52,9 +46,8 @@ def test_a_spreadsheet_may_write_it_in_another_way(file, delimiter, encoding, qu
     """All is quoted by write.table of R."""
     rows = [["1", "Bread, butter", "yes", "sample"], ["", "", "", ""], ["2", 'The "A"; B', "no", "sample"]]
     out = io.StringIO()
-    csv.writer(out, delimiter=delimiter, quoting=quoting).writerows(
-        [["# suggestions 4", "", "", ""], HEADER.split(), *rows]
-    )
+    rows = [["# suggestions 4", "", "", ""], HEADER.split(), *rows]
+    csv.writer(out, delimiter=delimiter, quoting=quoting).writerows(rows)
     names = LabelNames.of({1: ("Bread, butter",), 2: ('The "A"; B',)}, "names")
     assert cells(read([file(out.getvalue().encode(encoding))], names)) == [(0, 1, True, True), (1, 2, False, True)]
 
@@ -88,12 +81,8 @@ def test_a_list_that_was_answered_in_order_is_known(file, name):
 
 def test_added_labels_and_closed_instances_are_no_gaps(file):
     rows = "1 7 yes suggestion", "2 7  suggestion", "2 * no suggestion", "3 7 yes suggestion", "3 8 yes added"
-    assert read([file("# suggestions 3\n" + HEADER + "\n".join(rows).replace(" ", "\t"))]).origin.tolist() == [
-        1,
-        0,
-        1,
-        -1,
-    ]
+    path = file("# suggestions 3\n" + HEADER + "\n".join(rows).replace(" ", "\t"))
+    assert read([path]).origin.tolist() == [1, 0, 1, -1]
 
 
 TOLERATED = {
@@ -165,19 +154,15 @@ def test_what_is_written_reads_back(tmp_path_factory, decided, with_probability,
     path = tmp_path_factory.getbasetemp() / "written.tsv"
     path.write_bytes(out.getvalue())
     decisions = read([path])
-    expected = [
-        (*cell, verdict == "yes", source == "sample")
-        for cell, (verdict, source, _) in sorted(decided.items())
-        if verdict
-    ]
+    answered = sorted((cell, verdict, source) for cell, (verdict, source, _) in decided.items() if verdict)
+    expected = [(*cell, verdict == "yes", source == "sample") for cell, verdict, source in answered]
     assert cells(decisions) == expected
     assert decisions.checksums == (checksum,)
     assert decisions.reviewer.tolist() == ["=yes and" if true else "=no and" for _, _, true, _ in expected]
 
 
-fields = st.sampled_from(
-    ["1", "5", "*", "yes", "no", "", "sample", "#", '"', "\0", "\ufeff", " ", "9" * 30, "\ud7ff", "-1", "1e3"]
-)
+WORDS = "1", "5", "*", "yes", "no", "", "sample", "#", '"', "\0", "\ufeff", " ", "9" * 30, "\ud7ff", "-1", "1e3"
+fields = st.sampled_from(WORDS)
 lines = st.lists(st.lists(fields, max_size=5).map("\t".join), max_size=5).map("\n".join)
 
 
@@ -226,10 +211,8 @@ def test_what_both_files_have_of_one_person_is_no_agreement_of_two(file, caplog)
     second = file(head + "1\t5\tyes\t\tAnna\t\n1\t6\tno\t\tBen\t\n2\t5\tno\t\t\t\n", "b.tsv")
     decisions = read([first, second])
     assert "agree on 1 of the 2 labels of instances that both decide" in caplog.text
-    assert (cells(decisions), decisions.reviewer.tolist()) == (
-        [(0, 5, True, False), (1, 5, False, False)],
-        ["Anna", ""],
-    )
+    assert cells(decisions) == [(0, 5, True, False), (1, 5, False, False)]
+    assert decisions.reviewer.tolist() == ["Anna", ""]
     assert decisions.probability[0] == 0.5
 
 

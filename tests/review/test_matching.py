@@ -37,13 +37,14 @@ def review(tmp_path, news):
 
 
 def test_what_is_known(review):
-    reviewed = review("1\t7\tyes\tsample", "1\t*\tno\tsample", "4\t1\tno\tsuggestion", "2\t3\tyes\tsuggestion")
+    of_two = "2\t1\tno\tsuggestion", "2\t3\tyes\tsuggestion"  # annotated, both
+    reviewed = review("1\t7\tyes\tsample", "1\t*\tno\tsample", "4\t1\tno\tsuggestion", *of_two)
     assert reviewed.ids.tolist() == [1, 3, 7]
     assert reviewed.labels.toarray().tolist() == [[0, 1, 0], [1, 1, 0], [0, 0, 0], [0, 0, 1]]
-    assert reviewed.verified.verdicts().tolist() == [[2, 2, 1], [0, 1, 0], [0, 0, 0], [2, 0, 0]]
+    assert reviewed.verified.verdicts().tolist() == [[2, 2, 1], [2, 1, 0], [0, 0, 0], [2, 0, 0]]
     assert reviewed.sampled.tolist() == [0]
     counts = reviewed.review
-    assert (counts.decisions, counts.found, counts.refuted, counts.unused) == (4, 1, 0, 0)
+    assert (counts.decisions, counts.found, counts.refuted, counts.unused) == (5, 1, 1, 0)
 
 
 def test_what_nobody_had_suggested(review, tmp_path, news):
@@ -72,13 +73,6 @@ def test_a_label_that_is_annotated_nowhere_is_new_where_it_is_true(review):
     assert reviewed.labels.toarray()[:, 3].tolist() == [0, 0, 0, 1]
     assert reviewed.verified.verdicts()[:, 2].tolist() == [1, 2, 0, 0]
     assert reviewed.review.unused == 1
-
-
-def test_no_on_an_annotated_label_counts(review):
-    reviewed = review("2\t3\tno\t")
-    assert reviewed.verified.verdicts()[1].tolist() == [0, 2, 0]
-    assert reviewed.review.refuted == 1
-    assert reviewed.labels.nnz == 4
 
 
 def test_the_checksum_of_the_data_is_taken_and_another_is_refused(review, news, tmp_path):

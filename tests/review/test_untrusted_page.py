@@ -3,14 +3,9 @@
 import json
 import re
 
-import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
-from mpu_cli.names.label_names import LabelNames
-from mpu_cli.review.page import Review
-from mpu_cli.review.page import page as make_page
-from mpu_cli.svmlight.dataset import Dataset
+from tests.cli.tables import data_of_page
 
 EVIL = [
     "</script><script>window.pwned = 1</script>",
@@ -112,18 +107,12 @@ def test_the_policy_stops_what_would_get_in(page):
     assert page.requests() == []
 
 
-def test_the_page_is_one_file_whose_data_are_what_was_given():
-    n, texts = len(EVIL), {i: (text,) for i, text in enumerate(EVIL)}
-    data = Dataset(csr_array(np.eye(n, dtype=bool)), csr_array((n, 1), dtype=np.float32))
-    names = [f"of {text}" for text in EVIL]
-    label_names = LabelNames.of({label: [name] for label, name in enumerate(names)})
-    review = Review(
-        data=data, source="x.svm", checksum="0" * 64, instances=[*texts], texts=texts, label_names=label_names
-    )
-    html = make_page(review).decode()
-    (blocks,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
-    data = json.loads(blocks)
-    assert [item["t"] for item in data["items"]] == EVIL
-    assert data["names"] == names
+def test_the_page_is_one_file_whose_data_are_what_was_given(run, evil, tmp_path):
+    data, texts, names = evil
+    page = tmp_path / "page.html"
+    run.ok("review", data, "--text", texts, "--labels", names, "-o", page)
+    shown, html = data_of_page(page), page.read_text()
+    assert [item["t"] for item in shown["items"]] == EVIL
+    assert shown["names"] == [name.strip() for name in names.read_text().splitlines()]
     assert html.count("<script") == 4
     assert not re.search(r"""(src|href|url\()\s*=?\s*["']?(https?:)?//""", html)

@@ -11,9 +11,7 @@ from tests.golden import refused
 
 NAMES = st.text("ab.", max_size=3)
 OBJECTS = st.recursive(
-    st.none() | st.integers(),
-    lambda inner: st.dictionaries(NAMES, inner, max_size=3),
-    max_leaves=8,
+    st.none() | st.integers(), lambda inner: st.dictionaries(NAMES, inner, max_size=3), max_leaves=8
 ).filter(lambda value: isinstance(value, dict))
 
 
