@@ -33,17 +33,18 @@ def place(tmp_path, mpu_program) -> Path:
 
 @pytest.fixture
 def shell(place) -> Callable[..., subprocess.CompletedProcess]:
-    """Run a program there as in a plain environment, with some variables; skips where it is not installed.
+    """Run a program there as in a plain environment, to its status; skips where it is not installed.
 
     Compiled kernels are where those of these tests are.
     """
     kept = {name: os.environ[name] for name in ("HOME", "NUMBA_CACHE_DIR") if name in os.environ}
     environment = kept | {"PATH": f"{place / 'bin'}:/usr/bin:/bin"}
 
-    def run(*command: object, **variables: object) -> subprocess.CompletedProcess:
+    def run(*command: object, status: int = 0) -> subprocess.CompletedProcess:
         if shutil.which(command[0], path=environment["PATH"]) is None:
             pytest.skip(f"{command[0]} is not installed")
-        set_here = environment | {name: str(value) for name, value in variables.items()}
-        return subprocess.run(list(map(str, command)), cwd=place, env=set_here, capture_output=True, text=True)
+        done = subprocess.run(list(map(str, command)), cwd=place, env=environment, capture_output=True, text=True)
+        assert done.returncode == status, done.stderr
+        return done
 
     return run

@@ -14,7 +14,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "guide" / "formats.md"
 COMMANDS = dict(re.findall(r"^# (.*)\n(.*)", PAGE.read_text().partition("```sh")[2].partition("```")[0], re.MULTILINE))
 DATA = b"0,1 0:0.5 1:2\n 0:0 1:3\n1 0:1 1:4\n"
 ARFF = b"% news\n@RELATION news\n@attribute f numeric\n@attribute g numeric\n@attribute a {0,1}\n@attribute b {0,1}\n"
+FROM_1 = b"1,2 1:0.5 2:2\n 1:0 2:3\n2 1:1 2:4\n"
 TEXTS = b'{"text":"Goal \\"!\\"","tags":["sport","news"]}\n{"text":"nothing","tags":[]}\n'
+
+
+def output_of(command: str, folder: Path) -> bytes:
+    """What a command prints; skips where its program is not installed."""
+    if shutil.which(command.split()[0]) is None:
+        pytest.skip(f"no {command.split()[0]} here")
+    return subprocess.run(["bash", "-c", command], cwd=folder, check=True, capture_output=True).stdout
 
 
 @pytest.mark.parametrize(
@@ -22,11 +30,7 @@ TEXTS = b'{"text":"Goal \\"!\\"","tags":["sport","news"]}\n{"text":"nothing","ta
     [
         ("ARFF", {"news.arff": ARFF + b"@data\n\n0.5,2,1,1\n0,3,0,0\n1, 4, 0, 1\n"}, DATA),
         ("ARFF", {"news.arff": ARFF + b"@DATA\n{0 0.5,1 2,2 1,3 1}\n{0 0,1 3}\n{0 1, 1 4, 3 1}\n"}, DATA),
-        (
-            "a table of numbers",
-            {"news.csv": b"f,g,a,b\n0.5,2,1,1\n0,3,0,0\n1,4,0,1\n"},
-            b"1,2 1:0.5 2:2\n 1:0 2:3\n2 1:1 2:4\n",
-        ),
+        ("a table of numbers", {"news.csv": b"f,g,a,b\n0.5,2,1,1\n0,3,0,0\n1,4,0,1\n"}, FROM_1),
         ("labels as vectors of 0 and 1", {"news.txt": b"1,1 0:0.5 1:2\n0,0 0:0 1:3\n0,1 0:1 1:4\n"}, DATA),
         ("labels with semicolons or bars between them", {"news.txt": b"0;1 0:0.5 1:2\n 0:0 1:3\n1 0:1 1:4\n"}, DATA),
         (
@@ -38,12 +42,9 @@ TEXTS = b'{"text":"Goal \\"!\\"","tags":["sport","news"]}\n{"text":"nothing","ta
     ],
 )
 def test_a_command_of_the_page(tmp_path, which, files, expected):
-    command = COMMANDS[which]
-    if shutil.which(command.split()[0]) is None:
-        pytest.skip(f"no {command.split()[0]} here")
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
-    subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
+    output_of(COMMANDS[which], tmp_path)
     (made,) = [path for path in tmp_path.iterdir() if path.suffix in (".svm", ".jsonl")]
     assert made.read_bytes() == expected
     if "names" in which:
@@ -64,8 +65,4 @@ def test_a_command_in_a_message(tmp_path, content, expected):
     with pytest.raises(InputError) as caught:
         read(tmp_path / "x")
     command = re.search(r"(sed (1d|(-E )?'[^']*')|tr '.*'|iconv .*)", caught.value.problem)[0]
-    if shutil.which(command.split()[0]) is None:
-        pytest.skip(f"no {command.split()[0]} here")
-    assert (
-        subprocess.run(f"{command} < x", shell=True, cwd=tmp_path, check=True, capture_output=True).stdout == expected
-    )
+    assert output_of(f"{command} < x", tmp_path) == expected

@@ -7,6 +7,7 @@ import pytest
 
 from tests.examples.conftest import EXAMPLES
 
+pytestmark = pytest.mark.slow
 GALLERY = EXAMPLES / "gallery"
 
 
@@ -19,7 +20,6 @@ def after(monkeypatch):
     return lambda name: runpy.run_path(str(GALLERY / f"{name}.py"))
 
 
-@pytest.mark.slow
 def test_arrays(after):
     seen = after("arrays")
     assert seen["usual_f1"] < 0.7 < 0.9 < seen["model_f1"]
@@ -31,7 +31,6 @@ def test_arrays(after):
     assert abs(seen["corrected_f1"] - seen["model_f1"]) < 0.05 < seen["model_f1"] - seen["by_annotations"]
 
 
-@pytest.mark.slow
 def test_missing_share(after):
     seen = after("missing_share")
     usual, ours = (np.array(values) for values in seen["f1"].values())
@@ -40,13 +39,11 @@ def test_missing_share(after):
     assert np.abs(np.subtract(seen["estimated"], seen["shares"])).max() < 0.05
 
 
-@pytest.mark.slow
 def test_forest(after):
     seen = after("forest")
     assert seen["agrees"]["forest alone"] < 0.75 < 0.9 < seen["agrees"]["with missing labels in mind"]
 
 
-@pytest.mark.slow
 def test_questions(after):
     seen = after("questions")
     (_, (low, _)), (_, of_40), (_, of_200) = seen["estimates"].values()
@@ -55,7 +52,6 @@ def test_questions(after):
     assert np.diff(of_200) < np.diff(of_40)
 
 
-@pytest.mark.slow
 def test_calibration(after):
     gaps = after("calibration")["gaps"]
     for stratum in {stratum for stratum, _ in gaps}:
@@ -63,7 +59,6 @@ def test_calibration(after):
         assert ours < usual / 2
 
 
-@pytest.mark.slow
 def test_thresholds(after):
     seen = after("thresholds")
     best = seen["best"]
@@ -71,14 +66,12 @@ def test_thresholds(after):
     assert seen["macro"]["macro-f1"] > seen["macro"]["pu-f1"] + 0.03
 
 
-@pytest.mark.slow
 def test_why(after):
     seen = after("why")
     assert seen["true_share"] > 0.9
     assert all(word in seen["WORDS"][label].split() for label, word in seen["reasons"])
 
 
-@pytest.mark.slow
 def test_groups(after):
     seen = after("groups")
     of_groups = seen["by_group"].group_c_
