@@ -1,7 +1,7 @@
 """Labels by name."""
 
 from mpu_cli.errors import InputError
-from mpu_cli.text.labels import Labels, confusable, read_labels
+from mpu_cli.text.labels import read_labels
 from tests.golden import refused
 
 
@@ -17,14 +17,6 @@ def test_a_file_of_names(tmp_path):
     assert read_labels(tmp_path / "again").names == labels.names
 
 
-def test_a_file_that_is_none_of_names(tmp_path):
-    (tmp_path / "names").write_bytes(b"One\n\xff\n")
-    with refused(InputError, "names:2: "):
-        read_labels(tmp_path / "names")
-    with refused(InputError, "/dev/zero:1: "):
-        read_labels("/dev/zero")
-
-
 def test_names_with_numbers(tmp_path):
     path = tmp_path / "names"
     path.write_text("3\tThree\n1\tOne\tEins\n")
@@ -33,11 +25,3 @@ def test_names_with_numbers(tmp_path):
         path.write_text(text)
         with refused(InputError):
             read_labels(path)
-
-
-def test_labels_that_are_easily_confused():
-    assert confusable(["Steel", "steel", "New  Town", "New Town", "Other"]) == [
-        ("Steel", "steel"),
-        ("New  Town", "New Town"),
-    ]
-    assert not Labels([("a",), ("b",)]).shared

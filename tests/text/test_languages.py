@@ -7,9 +7,15 @@ import pytest
 
 from mpu_cli import Vectorizer
 from mpu_cli.text.languages import LANGUAGES, TextIn, guess_language, language_of
-from tests.golden import refused
-from tests.text.test_vectorizer import GREETINGS
 
+GREETINGS = {
+    "english": "This paper describes the design of a new method for the analysis of data, and it is tested.",
+    "german": "Diese Arbeit beschreibt den Entwurf einer neuen Methode für die Analyse von Daten, und sie ist mit der",
+    "french": "Cet article décrit la conception d'une nouvelle méthode pour l'analyse des données dans le cas des",
+    "spanish": "Este artículo describe el diseño de un nuevo método para el análisis de los datos que se usan en la",
+    "swedish": "Denna artikel beskriver utformningen av en ny metod för analys av data och det är inte som den",
+    "russian": "В этой статье описан новый метод для анализа данных и он не был проверен на том что и как",
+}
 ENGLISH = "the houses of the city and the gardens of the king"
 GERMAN = "die Häuser der Stadt und die Gärten der Könige sind nicht alt"
 
@@ -66,24 +72,14 @@ def test_languages_are_chosen_from_all_texts_wherever_they_stand():
     assert Vectorizer().fit(texts[:1990]).options_.stem == "english"
 
 
-@pytest.mark.parametrize("stem", ["english,klingon", "english,english", "english,", ","])
-def test_wrong_languages_are_refused(stem):
-    with refused(ValueError):
-        Vectorizer(stem=stem).fit(["a text"])
-
-
 @pytest.fixture
 def books(run, tmp_path):
-    """Records of two languages, with a field that says so, and their data."""
-
     def make(*options, field: bool = True):
         rows = [
             {"text": f"{text} {i}", "tags": [tag], **({"lang": code} if field else {})}
-            for i in range(40)
             for text, tag, code in ((ENGLISH, "Gardens", "en"), (GERMAN, "Stadt", "ger"))
-        ]
-        # Sorted by language, as a catalogue may be.
-        rows.sort(key=lambda row: row["tags"])
+            for i in range(40)
+        ]  # sorted by language, as a catalogue may be
         (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         return run.json("vectorize", tmp_path / "b.jsonl", "-o", tmp_path / "b.svm", *options)
 
@@ -100,9 +96,8 @@ def test_the_report_says_how_many_of_each(run, books, tmp_path, options):
 
 
 def test_names_of_a_thesaurus_are_stemmed_by_their_language(run, books, tmp_path):
-    (tmp_path / "t.csv").write_text(
-        "uri,label_en,label_de\nhttps://e.org/1,Gardens,Gärten\nhttps://e.org/2,City,Stadt\n"
-    )
+    lines = "uri,label_en,label_de", "https://e.org/1,Gardens,Gärten", "https://e.org/2,City,Stadt", ""
+    (tmp_path / "t.csv").write_text("\n".join(lines))
     report = books("--labels", tmp_path / "t.csv", "--language", "en,de", "--ngrams", "1-1")
     assert report["labels"] == 2
     names = (tmp_path / "b.text" / "labels").read_text().splitlines()

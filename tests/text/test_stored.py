@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import partial
 
 import numpy as np
 import pytest
@@ -61,9 +62,13 @@ def change_inner(path, name, **values) -> None:
     change(path, **{name: json.loads(path.read_text())[name] | values})
 
 
+def put_pipe(kept, name) -> None:
+    """It is not waited for."""
+    (kept / name).unlink()
+    os.mkfifo(kept / name)
+
+
 CONTENT = {"instances": 3, "labels": 0, "bytes": 9, "sha256": "0" * 64}
-
-
 DAMAGE = {
     "no manifest": lambda kept: (kept / "manifest.json").unlink(),
     "an empty manifest": lambda kept: (kept / "manifest.json").write_text(""),
@@ -85,6 +90,7 @@ DAMAGE = {
     "labels as text": lambda kept: change(kept / "manifest.json", content=CONTENT | {"labels": "7"}),
     "no checksum of the data": lambda kept: change(kept / "manifest.json", content=CONTENT | {"sha256": None}),
     "content that is none": lambda kept: change(kept / "manifest.json", content={"x": 1}),
+    **{f"a pipe as {name}": partial(put_pipe, name=name) for name in ("manifest.json", "features", "idf.bin")},
     "no checksums": lambda kept: change(kept / "manifest.json", checksums={}),
 }
 
@@ -98,26 +104,22 @@ def test_damage_is_an_error_that_says_what_to_do(kept, name):
 
 
 IMPOSSIBLE = [1e39, 3e38, 0.5, -1, np.nan]  # 1e39 is finite in 64 bits alone
+IDF = [np.ones(6), np.ones(5, np.float32), *(np.full(5, value) for value in IMPOSSIBLE)]
+HASHES = [[1, 1, 2, 3, 4], [2, 1, 3, 4, 5], [-1, 1, 2, 3, 4], [1, 2, 3, 4, 256], [1, 2, 3, 4], [1, 2, 3, 4, 5, 6]]
 
 
-@pytest.mark.parametrize("idf", [np.ones(6), np.ones(5, np.float32), *(np.full(5, value) for value in IMPOSSIBLE)])
-def test_numbers_that_cannot_be(tmp_path, idf):
+@pytest.mark.parametrize(
+    ("hashing", "name", "numbers"),
+    [*((None, "idf.bin", idf) for idf in IDF), *((8, "hashes.bin", np.array(row, "<i4")) for row in HASHES)],
+)
+def test_numbers_that_cannot_be(tmp_path, hashing, name, numbers):
     """Also where somebody has made the checksum fit."""
     kept = tmp_path / "kept"
-    Vectorizer(ngrams=(1, 1), stem="none").fit(["aa bb cc dd ee"]).save(kept)
-    (kept / "idf.bin").write_bytes(idf.tobytes())
+    Vectorizer(ngrams=(1, 1), stem="none", hashing=hashing).fit(["aa bb cc dd ee"]).save(kept)
+    (kept / name).write_bytes(numbers.tobytes())
     with refused(InputError):
         Vectorizer.load(kept)
-    sums = json.loads((kept / "manifest.json").read_text())["checksums"]
-    change(kept / "manifest.json", checksums=sums | {"idf.bin": checksum(kept / "idf.bin")})
-    with refused(InputError):
-        Vectorizer.load(kept)
-
-
-@pytest.mark.parametrize("name", ["manifest.json", "features", "idf.bin"])
-def test_a_pipe_is_not_waited_for(kept, name):
-    (kept / name).unlink()
-    os.mkfifo(kept / name)
+    change_inner(kept / "manifest.json", "checksums", **{name: checksum(kept / name)})
     with refused(InputError):
         Vectorizer.load(kept)
 

@@ -13,8 +13,9 @@ from mpu_cli.text.labels import RDF_SUFFIXES, read_thesaurus
 from tests.golden import refused
 
 SKOS = "http://www.w3.org/2004/02/skos/core#"
-TURTLE = """
-@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+TURTLE = f"""
+@prefix skos: <{SKOS}> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> .
 @prefix : <https://example.org/> .
 :fruit a skos:Concept ; skos:prefLabel "Fruit"@en, "Obst"@de ; skos:altLabel "Fruits"@en ; skos:narrower :apple .
@@ -27,8 +28,7 @@ TURTLE = """
 :all a skos:ConceptScheme ; skos:prefLabel "Our subjects"@en ; skos:hasTopConcept :fruit .
 :round a skos:Collection ; skos:prefLabel "Round ones"@en ; skos:member :apple .
 """
-RDF = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
-<rdf:Description {}/></rdf:RDF>"""
+EMPTY = f'<rdf:RDF xmlns:rdf="{RDF}">\n<rdf:Description {{}}/></rdf:RDF>'
 ENGLISH = [
     ("Apple", "Appel", "https://example.org/apple"),
     ("Fruit", "Fruits", "https://example.org/fruit"),
@@ -36,6 +36,17 @@ ENGLISH = [
     ("Apple", "https://example.org/other"),
     ("Pear", "https://example.org/pear"),
 ]
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Read a thesaurus of this name and text."""
+
+    def written(name, text, *language):
+        (tmp_path / name).write_text(text, errors="surrogateescape")
+        return read_thesaurus(tmp_path / name, *language)
+
+    return written
 
 
 @pytest.mark.parametrize("suffix", [*RDF_SUFFIXES, ".ttl.gz", ".nt.bz2"])
@@ -54,19 +65,17 @@ def test_every_format_of_skos(tmp_path, suffix):
     assert [labels.number(tag) for tag in tags] == [1, 5, 3, None]
 
 
-def test_another_language(tmp_path):
-    path = tmp_path / "thesaurus.ttl"
-    path.write_text(TURTLE)
-    labels, _ = read_thesaurus(path, "de")
+def test_another_language(read):
+    labels, _ = read("thesaurus.ttl", TURTLE, "de")
     assert [names[0] for names in labels.names] == ["Apfel", "Obst", "Nuss", "Apple", "Pear"]
     with refused(InputError):
-        read_thesaurus(path, "fr")
+        read("thesaurus.ttl", TURTLE, "fr")
 
 
-def test_a_table_of_annif(tmp_path):
-    path = tmp_path / "vocabulary.csv"
-    path.write_text("uri,label_de,label_en,notation\n<https://x.org/2>,Birne,Pear,2\nhttps://x.org/1,Apfel,Apple,1\n")
-    assert read_thesaurus(path, "en")[0].names == [("Apple", "https://x.org/1"), ("Pear", "https://x.org/2")]
+def test_a_table_of_annif(read):
+    text = "uri,label_de,label_en,notation\n<https://x.org/2>,Birne,Pear,2\nhttps://x.org/1,Apfel,Apple,1\n"
+    labels, _ = read("vocabulary.csv", text, "en")
+    assert labels.names == [("Apple", "https://x.org/1"), ("Pear", "https://x.org/2")]
 
 
 @pytest.mark.parametrize(
@@ -74,26 +83,26 @@ def test_a_table_of_annif(tmp_path):
     [
         ("a.ttl", "@prefix a: <b> .\n\na:b a:c ;; .\n", r"a\.ttl:3: is not Turtle: .*; correct it"),
         ("a.ttl", "a:b a:c 1 .\n", r"a\.ttl:1: is not Turtle: "),
-        ("a.rdf", RDF.format("rdf:ID='1 2'"), r"a\.rdf: is not RDF/XML: 1 2 is not a valid rdf:ID value"),
-        ("a.rdf", RDF.format("rdf:about='a:b'").replace("</rdf:RDF>", "\n"), r"a\.rdf:3: the file breaks off here"),
-        ("a.rdf", RDF.format("/><a>\udce4</a><rdf:Description"), r"a\.rdf:2: this is not UTF-8 text"),
+        ("a.rdf", EMPTY.format("rdf:ID='1 2'"), r"a\.rdf: is not RDF/XML: 1 2 is not a valid rdf:ID value"),
+        (
+            "a.rdf",
+            EMPTY.format("rdf:about='a:b'").replace("</rdf:RDF>", "\n"),
+            r"a\.rdf:3: the file breaks off here",
+        ),
+        ("a.rdf", EMPTY.format("/><a>\udce4</a><rdf:Description"), r"a\.rdf:2: this is not UTF-8 text"),
         ("a.nt", "<a:b> <a:b> <a:b> .\n<a> <b>", r"a\.nt:2: is not N-Triples: "),
         ("a.json", "[\n{", r"a\.json:2: is not JSON-LD: "),
     ],
 )
-def test_what_is_no_thesaurus_is_refused(tmp_path, name, text, problem):
-    path = tmp_path / name
-    path.write_text(text, errors="surrogateescape")
+def test_what_is_no_thesaurus_is_refused(read, name, text, problem):
     with pytest.raises(InputError, match=problem):
-        read_thesaurus(path)
+        read(name, text)
 
 
-def test_without_pyoxigraph_its_package_is_named(tmp_path, monkeypatch):
-    path = tmp_path / "a.ttl"
-    path.write_text(TURTLE)
+def test_without_pyoxigraph_its_package_is_named(read, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     with refused(MpuError):
-        read_thesaurus(path)
+        read("a.ttl", TURTLE)
 
 
 CONCEPT = f"{{}} <{SKOS}prefLabel> {{}} .\n"
@@ -103,42 +112,36 @@ CONCEPT = f"{{}} <{SKOS}prefLabel> {{}} .\n"
     "context",
     ["http://localhost:1/context", "file:///etc/passwd", {"@version": 1.1, "@import": "http://localhost:1/c"}],
 )
-def test_a_context_elsewhere_is_not_fetched(tmp_path, context):
-    path = tmp_path / "a.jsonld"
-    path.write_text(json.dumps({"@context": context, "@id": "https://a.org/x"}))
+def test_a_context_elsewhere_is_not_fetched(read, context):
     with refused(InputError, "a.jsonld: "):
-        read_thesaurus(path)
+        read("a.jsonld", json.dumps({"@context": context, "@id": "https://a.org/x"}))
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "kind"),
     [
-        '"1e900000000"^^<http://www.w3.org/2001/XMLSchema#decimal>',
-        '"NaN"^^<http://www.w3.org/2001/XMLSchema#decimal>',
-        '"<a><b>"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#XMLLiteral>',
+        ("1e900000000", "http://www.w3.org/2001/XMLSchema#decimal"),
+        ("NaN", "http://www.w3.org/2001/XMLSchema#decimal"),
+        ("<a><b>", f"{RDF}XMLLiteral"),
     ],
 )
-def test_a_name_is_a_text_whatever_its_type(tmp_path, text):
-    path = tmp_path / "a.nt"
-    path.write_text(CONCEPT.format("<https://a.org/x>", text) + CONCEPT.format("<https://a.org/x>", '"2"'))
-    ((name, *_),) = read_thesaurus(path)[0].names
-    assert name in (text.split('"')[1], "2")
+def test_a_name_is_a_text_whatever_its_type(read, text, kind):
+    lines = (CONCEPT.format("<https://a.org/x>", name) for name in (f'"{text}"^^<{kind}>', '"2"'))
+    ((name, *_),) = read("a.nt", "".join(lines))[0].names
+    assert name in (text, "2")
 
 
-def test_a_uri_is_one_cell_of_one_line(tmp_path):
-    path = tmp_path / "a.nt"
+def test_a_uri_is_one_cell_of_one_line(read):
     uris = "<https://a.org/x\\u000Ay>", "<https://a.org/x\\u0009z>", "<https://b.org>"
-    path.write_text("".join(CONCEPT.format(uri, '"Name"') for uri in uris))
-    lines = read_thesaurus(path)[0].lines().splitlines()
+    labels, _ = read("a.nt", "".join(CONCEPT.format(uri, '"Name"') for uri in uris))
+    lines = labels.lines().splitlines()
     assert len(lines) == 3
     assert all(len(line.split("\t")) == 2 for line in lines)
 
 
-def test_half_of_a_surrogate_is_refused(tmp_path):
-    path = tmp_path / "a.nt"
-    path.write_text("\n" + CONCEPT.format("<https://a.org/x>", r'"\uD800"'))
+def test_half_of_a_surrogate_is_refused(read):
     with refused(InputError, "a.nt:2: "):
-        read_thesaurus(path)
+        read("a.nt", "\n" + CONCEPT.format("<https://a.org/x>", r'"\uD800"'))
 
 
 @pytest.mark.timeout(20)
@@ -150,14 +153,12 @@ def test_half_of_a_surrogate_is_refused(tmp_path):
         "<skos:prefLabel>&a;</skos:prefLabel>",
     ],
 )
-def test_the_time_of_rdf_is_that_of_its_size(tmp_path, inside):
-    path = tmp_path / "a.rdf"
-    path.write_text(
-        f'<!DOCTYPE r [<!ENTITY a "{"a" * 200}">]><rdf:RDF xmlns:skos="{SKOS}" '
-        'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><skos:Concept rdf:about="https://a.org/x">'
-        f"{inside}</skos:Concept></rdf:RDF>"
+def test_the_time_of_rdf_is_that_of_its_size(read, inside):
+    text = (
+        f'<!DOCTYPE r [<!ENTITY a "{"a" * 200}">]><rdf:RDF xmlns:skos="{SKOS}" xmlns:rdf="{RDF}">'
+        f'<skos:Concept rdf:about="https://a.org/x">{inside}</skos:Concept></rdf:RDF>'
     )
-    assert len(read_thesaurus(path)[0]) == 1
+    assert len(read("a.rdf", text)[0]) == 1
 
 
 @pytest.mark.timeout(20)
@@ -170,29 +171,29 @@ def test_the_time_of_rdf_is_that_of_its_size(tmp_path, inside):
         "<!ENTITY a0 'x'><!ENTITY <",
     ],
 )
-def test_entities_that_make_much_of_little_are_refused(tmp_path, entities):
-    path = tmp_path / "a.rdf"
-    path.write_text(f'<!DOCTYPE r [{entities}]>\n<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>')
+def test_entities_that_make_much_of_little_are_refused(read, entities):
     with refused(InputError, "a.rdf:"):
-        read_thesaurus(path)
+        read("a.rdf", f'<!DOCTYPE r [{entities}]>\n<rdf:RDF xmlns:rdf="{RDF}"/>')
 
 
-@pytest.mark.parametrize("form", ["ttl", "csv"])
-def test_concepts_by_notation_and_by_the_end_of_their_uris(tmp_path, form):
-    path = tmp_path / f"gnd.{form}"
-    if form == "ttl":
-        path.write_text(
-            "@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n@prefix : <https://d-nb.info/gnd/> .\n"
-            ':4113937-9 skos:prefLabel "Hydrogeologie"@de ; skos:notation "19.2b" .\n'
-            ':4026894-9 skos:prefLabel "Informatik"@de ; skos:altLabel "Hydrogeologie", "30" ; skos:notation "30" .\n'
-            ':4127413-1 skos:prefLabel "Chemie"@de ; skos:altLabel "30" .\n'
-        )
-    else:
-        path.write_text(
-            "uri,label_de,notation\nhttps://d-nb.info/gnd/4113937-9,Hydrogeologie,19.2b\n"
-            "https://d-nb.info/gnd/4026894-9,Informatik,30\nhttps://d-nb.info/gnd/4127413-1,Chemie,30\n"
-        )
-    labels = read_thesaurus(path)[0]
+GND = {
+    "gnd.ttl": f"""@prefix skos: <{SKOS}> .
+@prefix : <https://d-nb.info/gnd/> .
+:4113937-9 skos:prefLabel "Hydrogeologie"@de ; skos:notation "19.2b" .
+:4026894-9 skos:prefLabel "Informatik"@de ; skos:altLabel "Hydrogeologie", "30" ; skos:notation "30" .
+:4127413-1 skos:prefLabel "Chemie"@de ; skos:altLabel "30" .
+""",
+    "gnd.csv": """uri,label_de,notation
+https://d-nb.info/gnd/4113937-9,Hydrogeologie,19.2b
+https://d-nb.info/gnd/4026894-9,Informatik,30
+https://d-nb.info/gnd/4127413-1,Chemie,30
+""",
+}
+
+
+@pytest.mark.parametrize("name", GND)
+def test_concepts_by_notation_and_by_the_end_of_their_uris(read, name):
+    labels, _ = read(name, GND[name])
     numbers = map(labels.number, TAGS_BY_ID)
     assert [number and labels.names[number - 1][0] for number in numbers] == [*TAGS_BY_ID.values()]
     assert labels.by_id.keys() == {"4113937-9", "(DE-588)4026894-9", "gnd:4113937-9"}
