@@ -22,39 +22,35 @@ FUNCTION = """
 def {name}(number):
     return 2 * number
 """
-# Prints results of such functions, and how often the machine code of each came from the cache; logs what is said of it.
+# Prints results of some, and how often the machine code of each came from the cache; logs what is said of it.
 CALL = """if True:
     import logging
     logging.getLogger("mpu_cli").setLevel(logging.DEBUG)
     logging.getLogger("mpu_cli").addHandler(logging.StreamHandler())
     from mpu_cli import small
     for function in map(vars(small).get, {names}):
-        print(*map(function, [{arguments}]), sum(function.stats.cache_hits.values()))
+        print(function(21), sum(function.stats.cache_hits.values()))
 """
 ONCE = "compiling the fast kernels that are used for the first time (numba)..."
+DAMAGE = {
+    "empty": lambda data: b"",
+    "cut_short": lambda data: data[: len(data) // 2],
+    "garbage": lambda data: b"\x80\x05garbage" * 100,
+}
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
 libc = ctypes.CDLL(None)
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="prctl is Linux's")
 
 
-def obey_permissions() -> None:
-    """Take from root the right to write where permissions forbid it; others do not have it."""
-    libc.prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)
-
-
-def write_module(folder: Path, names: list[str]) -> None:
-    functions = [FUNCTION.format(name=name) for name in names]
-    text = "from mpu_cli.runtime.compilation import compiled\n" + "".join(functions)
-    (folder / "mpu_cli" / "small.py").write_text(text)
-
-
 @pytest.fixture
 def folder(tmp_path):
-    """A directory with data, a home and an installation of its own."""
+    """A directory with a home, and an installation of its own that has a function for each damage, and `double`."""
     shutil.copytree(
         Path(mpu_cli.__file__).parent, tmp_path / "mpu_cli", ignore=shutil.ignore_patterns("__pycache__", "*.nb?")
     )
-    write_module(tmp_path, ["double"])
+    functions = [FUNCTION.format(name=name) for name in ("double", *DAMAGE)]
+    text = "from mpu_cli.runtime.compilation import compiled\n" + "".join(functions)
+    (tmp_path / "mpu_cli" / "small.py").write_text(text)
     (tmp_path / "home").mkdir()
     return tmp_path
 
@@ -65,40 +61,33 @@ def read_only(folder):
     folders = [folder / "mpu_cli", *(path for path in (folder / "mpu_cli").rglob("*") if path.is_dir())]
     for path in folders:
         path.chmod(0o555)
-    yield
-    for path in folders:
-        path.chmod(0o755)
+    try:
+        if python(folder, "import os; print(os.access('mpu_cli', os.W_OK))")[0] != "False":
+            pytest.skip("permissions do not bind this user")
+        yield
+    finally:
+        for path in folders:
+            path.chmod(0o755)
 
 
-def start(arguments: tuple[str, ...], folder: Path, limit=lambda: None, **variables: str) -> subprocess.Popen:
-    """Start Python with the package that is in a folder."""
+def python(folder: Path, code: str, limit=lambda: None, **variables: str) -> tuple[str, list[str]]:
+    """Run Python with the package that is in a folder; return the output, and the lines on standard error."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "XDG_"))}
     environment |= {"PYTHONPATH": str(folder), "HOME": str(folder / "home"), **variables}
 
     def prepare() -> None:
-        obey_permissions()
+        libc.prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0)  # root may write anywhere otherwise
         limit()
 
-    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "preexec_fn": prepare}
-    return subprocess.Popen([sys.executable, "-P", *arguments], env=environment, cwd=folder, **how)
+    how = {"capture_output": True, "text": True, "preexec_fn": prepare}
+    done = subprocess.run([sys.executable, "-P", "-c", code], env=environment, cwd=folder, **how)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.removesuffix("\n"), done.stderr.splitlines()
 
 
-def finish(process: subprocess.Popen) -> tuple[str, list[str]]:
-    """Wait for success; return the output and the lines on standard error."""
-    output, errors = process.communicate()
-    assert process.returncode == 0, errors
-    return output, errors.splitlines()
-
-
-def call(folder: Path, arguments: str = "21", names: tuple[str, ...] = ("double",), **how) -> tuple[str, list[str]]:
-    """Call small functions with each argument; return results and numbers of hits, and what was said."""
-    output, lines = finish(start(("-c", CALL.format(arguments=arguments, names=names)), folder, **how))
-    return output.removesuffix("\n"), lines
-
-
-def said(folder: Path, **how) -> list[str]:
-    """Call the small function; return what was said of its machine code."""
-    return call(folder, **how)[1]
+def call(folder: Path, names: tuple[str, ...] = ("double",), **how) -> tuple[str, list[str]]:
+    """Call small functions; return results and numbers of hits, and what was said of the machine code."""
+    return python(folder, CALL.format(names=names), **how)
 
 
 def says_how_to_keep(lines: list[str], reason: str) -> bool:
@@ -107,16 +96,10 @@ def says_how_to_keep(lines: list[str], reason: str) -> bool:
     return len(advice) == 1 and {*lines} <= {ONCE, *advice}
 
 
-def needs_binding_permissions(folder: Path) -> None:
-    if finish(start(("-c", "import os; print(os.access('mpu_cli', os.W_OK))"), folder))[0] != "False\n":
-        pytest.skip("permissions do not bind this user")
-
-
 @linux
 @pytest.mark.slow  # two processes
 @pytest.mark.usefixtures("read_only")
 def test_it_is_in_the_user_s_cache_directory_where_the_package_is_read_only(folder):
-    needs_binding_permissions(folder)
     before = sorted((folder / "mpu_cli").rglob("*"))
     assert [call(folder) for _ in range(2)] == [("42 0", [ONCE]), ("42 1", [])]
     assert sorted((folder / "mpu_cli").rglob("*")) == before
@@ -126,23 +109,15 @@ def test_it_is_in_the_user_s_cache_directory_where_the_package_is_read_only(fold
 @linux
 @pytest.mark.usefixtures("read_only")
 def test_without_a_home_nothing_is_made_where_the_command_runs(folder):
-    needs_binding_permissions(folder)
     before = sorted(folder.iterdir())
-    assert says_how_to_keep(said(folder, HOME="~"), "no writable directory")  # what an unknown account's is taken for
+    _, lines = call(folder, HOME="~")  # what an unknown account's is taken for
+    assert says_how_to_keep(lines, "no writable directory")
     assert sorted(folder.iterdir()) == before
-
-
-DAMAGE = {
-    "empty": lambda data: b"",
-    "cut_short": lambda data: data[: len(data) // 2],
-    "garbage": lambda data: b"\x80\x05garbage" * 100,
-}
 
 
 @pytest.mark.parametrize("suffix", slow(".nbi", ".nbc"))
 def test_damaged_files_are_replaced(folder, suffix):
     """A function for each damage, so that three processes do for all."""
-    write_module(folder, list(DAMAGE))
 
     def outcome() -> tuple[dict[str, str], list[str]]:
         output, lines = call(folder, names=tuple(DAMAGE))
@@ -160,6 +135,6 @@ def test_damaged_files_are_replaced(folder, suffix):
 def test_no_room(folder):
     limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (1024, 1024))
     # Python itself leaves bytecode that is cut short where files may not be that large.
-    lines = said(folder, limit=limit, PYTHONDONTWRITEBYTECODE="1")
+    _, lines = call(folder, limit=limit, PYTHONDONTWRITEBYTECODE="1")
     assert says_how_to_keep(lines, "File too large")
-    assert [said(folder) for _ in range(2)] == [[ONCE], []]
+    assert [call(folder)[1] for _ in range(2)] == [[ONCE], []]

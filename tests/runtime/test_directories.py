@@ -65,30 +65,30 @@ def test_the_next_run_removes_what_a_killed_one_has_left(tmp_path, number):
     assert names(tmp_path) == {"a"}
 
 
-def prefix(path) -> str:
-    """How the names of unfinished directories begin, as anybody can find out."""
-    with replacing_directory(path):
-        (folder,) = path.parent.glob(".mpu-*")
-    return folder.name[:-16]
+@pytest.fixture
+def leftover(tmp_path):
+    """What an unfinished directory may be called: anybody can find out how its name begins."""
+    with replacing_directory(tmp_path / "a"):
+        (folder,) = tmp_path.glob(".mpu-*")
+    return folder.with_name(folder.name[:-16] + "0" * 16)
 
 
-def test_a_link_in_place_of_a_leftover_is_not_followed(tmp_path):
+def test_a_link_in_place_of_a_leftover_is_not_followed(tmp_path, leftover):
     victim = tmp_path / "victim"
     victim.mkdir()
     (victim / "notes").touch()
-    (tmp_path / f"{prefix(tmp_path / 'a')}{'0' * 16}").symlink_to(victim)
+    leftover.symlink_to(victim)
     write(tmp_path / "a", "one")
     assert names(victim) == {"notes"}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
-def test_a_leftover_of_another_user_is_left_alone(tmp_path):
-    folder = tmp_path / f"{prefix(tmp_path / 'a')}{'0' * 16}"
-    folder.mkdir()
-    (folder / "theirs").touch()
-    os.chown(folder, 12345, 12345)
+def test_a_leftover_of_another_user_is_left_alone(tmp_path, leftover):
+    leftover.mkdir()
+    (leftover / "theirs").touch()
+    os.chown(leftover, 12345, 12345)
     write(tmp_path / "a", "one")
-    assert names(folder) == {"theirs"}
+    assert names(leftover) == {"theirs"}
 
 
 def test_an_unfinished_directory_is_for_its_owner_alone(tmp_path):
@@ -97,10 +97,6 @@ def test_an_unfinished_directory_is_for_its_owner_alone(tmp_path):
         assert folder.stat().st_mode & 0o777 == 0o700
         (work / "file").touch()
         replace()
-    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o777 & ~umask()
-
-
-def umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
-    return mask
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o777 & ~mask

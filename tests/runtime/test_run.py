@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -29,20 +30,15 @@ def test_two_threads_with_other_kernels_and_seeds_get_the_bytes_of_two_separate_
     def train(run: Run) -> list[bytes]:
         return as_bytes(stacking.train(Problem(*problem), OPTIONS, run)[0])
 
-    alone = [train(run) for run in runs]
-    together: dict[int, list[bytes]] = {}
     start = threading.Barrier(len(runs))
 
-    def train_at_once(number: int) -> None:
+    def train_at_once(run: Run) -> list[bytes]:
         start.wait()
-        together[number] = train(runs[number])
+        return train(run)
 
-    threads = [threading.Thread(target=train_at_once, args=(number,)) for number in range(len(runs))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [together[number] for number in range(len(runs))] == alone
+    alone = [train(run) for run in runs]
+    with ThreadPoolExecutor(len(runs)) as pool:
+        assert list(pool.map(train_at_once, runs)) == alone
     assert alone[0] != alone[1] != alone[2]
 
 
