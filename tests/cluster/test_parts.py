@@ -20,7 +20,7 @@ from tests.golden import refused
 from tests.hypotheses import examples
 from tests.line_limit import line_limit
 from tests.svmlight.generated import blocks, well_formed_blocks
-from tests.svmlight.same import assert_same
+from tests.svmlight.reference import assert_same
 
 LINES = b"# comment\n1 1:1\n2,3 2:0.5 7:1\n\n# another\n4 3:1\n5 1:2"
 

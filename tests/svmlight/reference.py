@@ -110,3 +110,13 @@ def instances_of(dataset: Dataset) -> list[Instance]:
         )
         for i, (start, stop) in enumerate(zip(features.indptr[:-1].tolist(), features.indptr[1:].tolist(), strict=True))
     ]
+
+
+def assert_same(first: Dataset, second: Dataset) -> None:
+    """Fail where two data sets are not the same, bit for bit."""
+    for ours, theirs in ((first.labels, second.labels), (first.features, second.features)):
+        assert ours.shape == theirs.shape
+        assert np.array_equal(ours.indptr, theirs.indptr)
+        assert np.array_equal(ours.indices, theirs.indices)
+        assert ours.data.dtype == theirs.data.dtype
+        assert ours.data.tobytes() == theirs.data.tobytes()

@@ -3,7 +3,7 @@ import gzip
 import lzma
 import os
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from io import BytesIO, TextIOWrapper
@@ -143,12 +143,10 @@ def test_special_files_are_written_directly(tmp_path):
     assert Path("/dev/null").is_char_device()
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    received = []
-    reader = threading.Thread(target=lambda: received.append(fifo.read_bytes()))
-    reader.start()
-    write(fifo)
-    reader.join()
-    assert received == [TEXT]
+    with ThreadPoolExecutor() as pool:
+        received = pool.submit(fifo.read_bytes)
+        write(fifo)
+        assert received.result() == TEXT
     assert list(tmp_path.iterdir()) == [fifo]
 
 

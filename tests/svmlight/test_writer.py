@@ -1,5 +1,5 @@
+from collections.abc import Sequence
 from io import BytesIO
-from itertools import chain
 
 import numpy as np
 from hypothesis import given, settings
@@ -10,7 +10,7 @@ from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.reader import parse_block
 from mpu_cli.svmlight.writer import score_lines, write_instances
 from tests.hypotheses import examples
-from tests.svmlight.same import assert_same
+from tests.svmlight.reference import assert_same
 
 values = st.floats(width=32, allow_nan=False, allow_infinity=False)
 instances = st.lists(
@@ -21,19 +21,15 @@ instances = st.lists(
 
 
 def dataset(rows) -> Dataset:
-    labels = [sorted(labels) for labels, _ in rows]
-    features = [dict(sorted(features.items())) for _, features in rows]
-    return Dataset(
-        csr([[True] * len(row) for row in labels], labels, bool),
-        csr([list(row.values()) for row in features], [list(row) for row in features], np.float32),
-    )
+    labels, features = zip(*rows, strict=True)
+    return Dataset(csr([dict.fromkeys(row, True) for row in labels], bool), csr(features, np.float32))
 
 
-def csr(values, columns, dtype) -> csr_array:
-    indptr = np.cumsum([0, *map(len, columns)]).astype(np.int32)
-    flat_values, flat_columns = (list(chain.from_iterable(rows)) for rows in (values, columns))
-    shape = (len(columns), max(flat_columns, default=-1) + 1)
-    return csr_array((np.array(flat_values, dtype), np.array(flat_columns, np.int32), indptr), shape=shape)
+def csr(rows: Sequence[dict[int, float]], dtype) -> csr_array:
+    columns = [column for row in rows for column in sorted(row)]
+    values = [row[column] for row in rows for column in sorted(row)]
+    indptr, shape = np.cumsum([0, *map(len, rows)]).astype(np.int32), (len(rows), max(columns, default=-1) + 1)
+    return csr_array((np.array(values, dtype), np.array(columns, np.int32), indptr), shape=shape)
 
 
 @given(instances)
