@@ -177,6 +177,19 @@ def copied(made, tmp_path):
 
 
 @pytest.fixture
+def file(tmp_path) -> Callable[..., Path]:
+    """Write a file; give its path."""
+
+    def write(content: str | bytes, name: str = "small.txt") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+@pytest.fixture
 def served(monkeypatch) -> Iterator[tuple[str, Files]]:
     """A URL, and what is served there by path: to be filled."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -252,8 +265,8 @@ def instances() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def topics():
-    """Four topics, each with words of its own; a third of the labels is missing."""
+def dense():
+    """TF-IDF of texts on four topics, each with words of its own; true labels; annotated ones: a third is missing."""
     rng = np.random.default_rng(0)
     truth = rng.random((240, 4)) < 0.3
     words = np.array([[f"word{k}{i}" for i in range(5)] for k in range(4)])
@@ -261,13 +274,8 @@ def topics():
         " ".join([*rng.choice(words[row].ravel(), 6), "the", "of"] if row.any() else ["the", "of", "none"])
         for row in truth
     ]
-    return texts, truth.astype(int), (truth & (rng.random(truth.shape) < 0.67)).astype(int)
-
-
-@pytest.fixture(scope="session")
-def dense(topics):
-    texts, truth, S = topics
-    return TfidfVectorizer().fit_transform(texts).toarray(), truth, S
+    X, S = TfidfVectorizer().fit_transform(texts).toarray(), truth & (rng.random(truth.shape) < 0.67)
+    return X, truth.astype(int), S.astype(int)
 
 
 @pytest.fixture

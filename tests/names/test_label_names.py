@@ -8,6 +8,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.names.label_names import LabelNames, label_of, parse_names
 from mpu_cli.names.lines import cell
 from tests.golden import refused
+from tests.names.corpus import check_texts
 
 odd = st.text("ab (123)*'\"=+-@\u00e4\r\u2028#,", max_size=6).map(str.strip)
 confusing = st.dictionaries(
@@ -23,13 +24,7 @@ names = st.dictionaries(st.integers(0, 30) | st.just(2**31 - 2), st.lists(odd.fi
 @given(names | confusing)
 def test_every_label_has_texts_of_its_own(found):
     """As `written`, which reads back, also from a cell; as `shown`; and as `in_cell`."""
-    labels = LabelNames.of(found)
-    written = [labels.written(number) for number in found]
-    assert [labels.number(form) for text in written for form in (text, cell(text), cell(text).strip())] == [
-        n for n in found for _ in range(3)
-    ]
-    for texts in (written, [labels.shown(number) for number in found], [labels.in_cell(number) for number in found]):
-        assert len(set(texts)) == len(found)
+    check_texts(LabelNames.of(found), found)
 
 
 @given(names | confusing)

@@ -12,19 +12,6 @@ from mpu_cli.names.naming import Naming, read_ids, read_names
 LABELS = np.array([1, 2, 3])
 
 
-@pytest.fixture
-def file(tmp_path):
-    """Write a file of names; give its path."""
-
-    def write(text: str | bytes, name: str = "tags"):
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return path
-
-    return write
-
-
 FORMS = {
     "a line for each": ("news\nsport\n\n", {1: ("news",), 2: ("sport",), 3: ()}),
     "no line end, blanks, CRLF": (" news\r\nsport ", {1: ("news",), 2: ("sport",)}),
@@ -32,6 +19,7 @@ FORMS = {
     "further names": ("news\tthe news\t\tnews\nsport\n", {1: ("news", "the news"), 2: ("sport",)}),
     "numbers": ("7\tsport\tgames\n\n0\tnews\n3\t\n", {7: ("sport", "games"), 0: ("news",), 3: ()}),
     "numbers and nothing else": ("2005\n2006\n", {1: ("2005",), 2: ("2006",)}),
+    "no name at all": ("\t\n\t\n\tb\n", {1: (), 2: (), 3: ()}),
 }
 
 
@@ -57,10 +45,6 @@ def test_labels_count_from_one_or_from_zero(file):
 def test_more_names_than_labels_and_labels_without_a_name_are_no_error(file):
     assert len(names_of(file("a\n\nc\nd\n"))) == 4
     assert len(names_of(file("1\ta\n9\tb\n"))) == 2
-
-
-def test_no_line_has_a_name(file):
-    assert names_of(file("\t\n\t\n\tb\n")) == {1: (), 2: (), 3: ()}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Inputs of ``fuzz.files names``: a byte of options, a file of names, a byte 0xff, a text that may mean a label."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -51,12 +52,18 @@ def _check_vectorizers(file: Path) -> None:
         assert labels.lines().count("\n") == len(labels)
 
 
-def _check_labels(names: LabelNames, labels: np.ndarray, query: bytes, folder: Path) -> None:
-    numbers = sorted({*names.by_number, *labels.tolist()})
+def check_texts(names: LabelNames, numbers: Collection[int]) -> None:
+    """Check that each label has texts of its own, and that what is written reads back, also from a cell."""
     written = [names.written(number) for number in numbers]
     for texts in (written, [names.shown(number) for number in numbers], [names.in_cell(number) for number in numbers]):
         assert len(set(texts)) == len(numbers), texts
-    assert [names.number(form) for text in written for form in (text, cell(text))] == np.repeat(numbers, 2).tolist()
+    for number, text in zip(numbers, written, strict=True):
+        assert {names.number(form) for form in (text, cell(text), cell(text).strip())} == {number}
+
+
+def _check_labels(names: LabelNames, labels: np.ndarray, query: bytes, folder: Path) -> None:
+    numbers = sorted({*names.by_number, *labels.tolist()})
+    check_texts(names, numbers)
     assert names.only(numbers).by_number == {number: names.by_number.get(number, ()) for number in numbers}
     with (folder / "checked.tsv").open("wb") as out:
         decisions.write(out, np.zeros(len(numbers), int), np.array(numbers), verdict="yes", names=names)
