@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mpu_cli import IncompleteLabelClassifier, c_from_review, calibrate, missing_labels, unannotated_posterior
 from mpu_cli.core.validation import deal, without
 from tests.api.test_estimator_conventions import keep
+from tests.api.test_questions import arrays
 from tests.golden import refused
 from tests.slow import slow
 
@@ -31,14 +32,10 @@ TREE = DecisionTreeClassifier(min_samples_leaf=2, random_state=0)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([IncompleteLabelClassifier(LogisticRegression(), c=1.0, threshold=0.5, folds=2)])
+@parametrize_with_checks(  # a tree has no decision function
+    [IncompleteLabelClassifier(by, c=1.0, threshold=0.5, folds=2) for by in (LogisticRegression(), TREE)]
+)
 def test_keeps_the_conventions_of_scikit_learn(estimator, check, monkeypatch):
-    keep(estimator, check, monkeypatch)
-
-
-@pytest.mark.slow
-@parametrize_with_checks([IncompleteLabelClassifier(TREE, c=1.0, threshold=0.5, folds=2)])
-def test_keeps_them_with_a_classifier_without_a_decision_function(estimator, check, monkeypatch):
     keep(estimator, check, monkeypatch)
 
 
@@ -149,11 +146,8 @@ def test_people_tell_c(halved):
     by_people = c_from_review(S, reviewed, drawn_at_random)
     assert model.c_ == pytest.approx(by_people.rates, abs=0.02)
     asked = model.questions(60)
-    answers, chances = np.zeros(S.shape), np.zeros(S.shape)
-    cells = asked.rows, asked.columns
     assert not drawn_at_random[asked.rows].any()
-    answers[cells], chances[cells] = np.where(Y[cells], 1, -1), asked.chance
-    answered = IncompleteLabelClassifier(LogisticRegression()).fit(X, S, reviewed=answers, sampled=chances)
+    answered = IncompleteLabelClassifier(LogisticRegression()).fit(X, S, **arrays(asked, Y))
     assert answered.c_[0] == pytest.approx(0.5, abs=0.12)
 
 

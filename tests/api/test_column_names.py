@@ -43,19 +43,11 @@ def turned(values):
     return Frame(values)[["news", "arts", "music"]]
 
 
-@pytest.fixture(scope="module")
-def problem():
-    rng = np.random.default_rng(0)
-    Y = (rng.random((300, 3)) < [0.5, 0.3, 0.2]).astype(int)
-    X = Y @ rng.normal(size=(3, 8)) + rng.normal(scale=0.3, size=(300, 8))
-    return X, Y, Y * (rng.random(Y.shape) < 0.5)
-
-
 @pytest.mark.parametrize("made", MODELS)
-def test_what_is_verified(made, problem):
-    X, Y, S = problem
-    reviewed = np.where(np.arange(300)[:, None] < 200, 2 * Y - 1, 0)
-    ignored = np.arange(900).reshape(300, 3) % 7 == 0
+def test_what_is_verified(made, halved):
+    X, Y, S = halved
+    reviewed = np.where(np.arange(600)[:, None] < 400, np.where(Y, 1, -1), 0)
+    ignored = np.arange(1800).reshape(600, 3) % 7 == 0
     asked = {"sampled": np.where(reviewed, 0.5, 0.0)}
     for verified in ({"reviewed": reviewed}, {"ignored": ignored.astype(int)}, {"reviewed": reviewed, **asked}):
         expected = made().fit(X, Frame(S), **verified).predict_proba(X)
@@ -68,19 +60,19 @@ def test_what_is_verified(made, problem):
 
 
 @pytest.mark.parametrize("made", MODELS)
-def test_the_labels_of_a_score(made, problem):
-    X, Y, S = problem
+def test_the_labels_of_a_score(made, halved):
+    X, Y, S = halved
     model = made().fit(X, Frame(S))
     assert model.score(X, turned(Y)) == model.score(X, Y)
-    unknown = np.where(np.arange(900).reshape(300, 3) == 0, np.nan, S)
+    unknown = np.where(np.arange(1800).reshape(600, 3) == 0, np.nan, S)
     assert made().fit(X, Frame(unknown)).classes_.tolist() == NAMES
     assert made().fit(X, S).score(X, turned(Y)) == model.score(X, np.asarray(turned(Y)))  # the model has no names
 
 
-def test_functions(problem):
-    _, Y, S = problem
+def test_functions(halved):
+    _, Y, S = halved
     P = np.clip(Y * 0.6 + np.random.default_rng(1).random(Y.shape) * 0.3, 0, 1)
-    reviewed = np.where(np.arange(300)[:, None] < 50, 2 * Y - 1, 0)
+    reviewed = np.where(np.arange(600)[:, None] < 50, np.where(Y, 1, -1), 0)
     for of in (
         lambda P, reviewed: calibrate(Frame(S), scores=P, c=0.5, reviewed=reviewed)(np.linspace(0, 1, 9)),
         lambda P, reviewed: missing_labels(Frame(S), scores=P, c=0.5, reviewed=reviewed).columns,
@@ -93,9 +85,9 @@ def test_functions(problem):
 
 @pytest.mark.parametrize("columns", [["arts", "music", "film"], ["arts", "news", "news"]])
 @pytest.mark.parametrize("made", MODELS)
-def test_other_columns_are_refused(made, problem, columns):
-    X, Y, S = problem
+def test_other_columns_are_refused(made, halved, columns):
+    X, Y, S = halved
     with pytest.raises(ValueError, match="reviewed and y differ in their columns"):
-        made().fit(X, Frame(S), reviewed=Frame(2 * Y - 1, columns))
+        made().fit(X, Frame(S), reviewed=Frame(np.where(Y, 1, -1), columns))
     with pytest.raises(ValueError, match="y and the classes differ in their columns"):
         made().fit(X, Frame(S)).score(X, Frame(Y, columns))

@@ -17,15 +17,6 @@ from tests.slow import slow
 QUICK = {"c": 0.5, "C": 30, "epochs": 2, "levels": 1}
 
 
-# The same models as the command line's
-
-
-def from_file(path):
-    X, label_sets = load_svmlight_file(str(path), multilabel=True, zero_based=True)
-    binarizer = MultiLabelBinarizer(sparse_output=True)
-    return X, binarizer.fit_transform(label_sets), binarizer.classes_
-
-
 @pytest.mark.parametrize(
     ("options", "parameters"),
     [
@@ -45,7 +36,9 @@ def test_the_same_data_give_the_same_model_as_on_the_command_line(run, tmp_path,
     source = tmp_path / "some.svm"
     source.write_bytes(b"".join(digits[0].read_bytes().splitlines(keepends=True)[:150]))
     run.ok("train", source, *options)
-    X, S, classes = from_file(source)
+    X, label_sets = load_svmlight_file(str(source), multilabel=True, zero_based=True)
+    binarizer = MultiLabelBinarizer(sparse_output=True)
+    S, classes = binarizer.fit_transform(label_sets), binarizer.classes_
     model = MPUClassifier(**parameters, classes=classes).fit(X, S)
     model.save(tmp_path / "ours.mpu")
     assert model_files(tmp_path / "ours.mpu") == model_files(tmp_path / "some.mpu")
@@ -71,9 +64,6 @@ def test_classes_out_of_order_are_saved_in_order(run, tmp_path, dense):
     straight.save(tmp_path / "a.mpu")
     turned.save(tmp_path / "b.mpu")
     assert model_files(tmp_path / "a.mpu") == model_files(tmp_path / "b.mpu")
-
-
-# What goes in and what comes out
 
 
 def test_learns_what_is_missing(dense):
@@ -105,14 +95,14 @@ def test_the_arrays_of_the_caller_stay_as_they_are(dense):
     order = np.random.default_rng(0).permutation(len(rows))
     shuffled = csr_array((X[rows, columns][order], (rows[order], columns[order])), X.shape)
     unsorted = csr_array((shuffled.data[::-1].copy(), shuffled.indices[::-1].copy(), shuffled.indptr), X[::-1].shape)
-    before = unsorted.indices.copy(), unsorted.data.copy()
+    before = unsorted.copy()
     labels = csr_array(S[::-1])
     labels.data[0] = 0  # stored, and yet no annotation
     assert unsorted.indices.dtype == np.int64  # learned from as 32-bit ones, which kernels are compiled for
     assert as_csr(unsorted).indptr.dtype == as_csr(unsorted).indices.dtype == np.int32
     MPUClassifier(**QUICK, features="linear").fit(unsorted, labels)
-    np.testing.assert_array_equal(unsorted.indices, before[0])
-    np.testing.assert_array_equal(unsorted.data, before[1])
+    np.testing.assert_array_equal(unsorted.indices, before.indices)
+    np.testing.assert_array_equal(unsorted.data, before.data)
     assert labels.data[0] == 0
 
 
@@ -122,9 +112,7 @@ def test_labels_that_are_never_annotated_keep_their_place(tmp_path, dense):
     whole, model = (MPUClassifier(levels=2, c=0.6, C=30.0).fit(X, labels) for labels in (S, gap))
     np.testing.assert_array_equal(model.predict(X), np.insert(whole.predict(X), 2, 0, axis=1))
     np.testing.assert_array_equal(model.predict_proba(X), np.insert(whole.predict_proba(X), 2, 0, axis=1))
-    assert model.thresholds_[2] == np.inf
-    assert model.c_.tolist() == [0.6] * 5
-    assert model.classes_.tolist() == [0, 1, 2, 3, 4]
+    assert (model.thresholds_[2], model.c_.tolist(), model.classes_.tolist()) == (np.inf, [0.6] * 5, [0, 1, 2, 3, 4])
     model.save(tmp_path / "a.mpu")
     assert load(tmp_path / "a.mpu").classes_.tolist() == [0, 1, 3, 4]
 
@@ -142,9 +130,6 @@ def test_one_frequency_a_label(dense):
 def test_each_label_has_a_name_of_its_own(dense, classes):
     with refused(ValueError):
         MPUClassifier(**QUICK, classes=list(classes)).fit(dense[0], dense[2])
-
-
-# What is refused
 
 
 @pytest.mark.parametrize(
@@ -193,14 +178,12 @@ def test_another_shape_of_labels_has_no_score(dense):
 @pytest.mark.parametrize(("which", "index"), [("X", 99), ("X", -3), ("y", 99)])
 def test_a_broken_sparse_matrix_is_refused_and_never_followed(form, which, index):
     X, S = np.eye(12, 5, dtype=np.float32) + 1, np.eye(12, 3, dtype=int)
-    model = MPUClassifier(levels=1, c=0.5, C=1.0, epochs=2)
-    sound = {"X": csr_array(X), "y": csr_array(S)}
+    model, sound = MPUClassifier(**QUICK), {"X": csr_array(X), "y": csr_array(S)}
     broken = sound[which].asformat(form).copy()
     indices = broken.coords[1] if form == "coo" else broken.indices
     indices[1] = index
-    problem = f"{which} is not a sound sparse matrix"
-    with pytest.raises(ValueError, match=problem):
+    with pytest.raises(ValueError, match=f"{which} is not a sound sparse matrix"):
         model.fit(**(sound | {which: broken}))
     if which == "X":
-        with pytest.raises(ValueError, match=problem):
+        with pytest.raises(ValueError, match="X is not a sound sparse matrix"):
             model.fit(X, S).predict_proba(broken)

@@ -8,6 +8,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from mpu_cli import MPUClassifier, load
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.writer import write_instances
+from tests.folders import contents
 from tests.golden import refused
 
 QUICK = {"c": 0.5, "C": 30, "epochs": 2, "levels": 1}
@@ -47,7 +48,6 @@ def test_label_sets_are_as_the_matrix_that_a_binarizer_makes(named, kind, outer)
         ([["a"], ["c"]], r"y\[1\] has the label 'c', which is not among the classes"),
         ([[], []], "0 feature"),
         (["a", "b"], "Unknown label type.*, or a list of names for each instance"),
-        ([["a"]], "inconsistent numbers of samples"),
     ],
 )
 def test_what_are_no_label_sets(tags, message):
@@ -64,10 +64,7 @@ def test_names_are_kept_on_disk(named, tmp_path, run):
     assert loaded.predict_labels(X) == model.predict_labels(X)
     assert load(tmp_path / "topics.mpu", numbers=True).classes_.tolist() == [2, 3, 4, 5]
     loaded.save(tmp_path / "again.mpu")
-    first, second = (
-        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("topics.mpu", "again.mpu")
-    )
-    assert first == second
+    assert contents(tmp_path / "topics.mpu") == contents(tmp_path / "again.mpu")
     with (tmp_path / "new.svm").open("wb") as out:
         write_instances(out, Dataset(csr_array((len(X), 1), dtype=bool), csr_array(X, dtype=np.float32)))
     result = run("predict", tmp_path / "topics.mpu", tmp_path / "new.svm", "--format", "jsonl")

@@ -38,9 +38,6 @@ def sets_of(S, names):
     return [[names[k] for k in np.flatnonzero(row)] for row in S]
 
 
-# Label sets
-
-
 @pytest.mark.parametrize(
     ("names", "absent"), [(NAMES, []), (NAMES, None), ([3, 10, 12], np.nan), (list(np.array([3, 10, 12])), [])]
 )
@@ -51,9 +48,6 @@ def test_label_sets_are_of_texts_or_numbers_and_may_be_absent(halved, model, nam
     assert learned.classes_.tolist() == names
     np.testing.assert_array_equal(learned.predict_proba(X), model.predict_proba(X))
     assert learned.score(X, given) == model.score(X, S)
-
-
-# Other values than 0 and 1
 
 
 @pytest.mark.parametrize(("yes", "no"), [(1, -1), (2, 0), ("yes", "no"), ("positive", "unlabeled")])
@@ -82,9 +76,6 @@ def test_which_class_is_positive_is_asked_for(halved):
     assert IncompleteLabelClassifier(LogisticRegression(), pos_label="positive").fit(X, y).classes_[1] == "positive"
 
 
-# Unknown cells of the truth
-
-
 def test_unknown_cells_of_the_truth_do_not_count(halved, model):
     X, Y, _ = halved
     unknown = np.random.default_rng(0).random(Y.shape) < 0.2
@@ -99,9 +90,6 @@ def test_unknown_cells_of_the_truth_do_not_count(halved, model):
     seen = np.flatnonzero(~unknown.all(axis=1))
     best = np.where(unknown, -1, scores)[seen].argmax(axis=1)
     assert found["precision_at_1"] == pytest.approx(Y[seen, best].mean())
-
-
-# Scores and propensities
 
 
 def test_sparse_scores_are_taken_everywhere(halved):
@@ -129,9 +117,6 @@ def test_propensities_may_be_those_of_instances_or_cells(halved, model):
     assert flat == ranking_metrics(Y, scores, propensities=[0.5] * 3)
 
 
-# Label frequencies of some labels
-
-
 def test_c_of_some_labels_is_estimated_and_of_others_given(halved):
     X, _, S = halved
     by_number = MPUClassifier(**QUICK, c=[0.6, np.nan, 0.45]).fit(X, S)
@@ -144,9 +129,6 @@ def test_c_of_some_labels_is_estimated_and_of_others_given(halved):
     assert 0.3 < other.c_[0] == other.c_[2]
     with refused(ValueError):
         MPUClassifier(**QUICK, c={"sport": 0.5}).fit(X, sets_of(S, NAMES))
-
-
-# Classifiers of several labels
 
 
 @pytest.mark.parametrize(

@@ -9,22 +9,12 @@ import pytest
 from scipy.sparse import csr_array
 
 import mpu_cli
-from mpu_cli import (
-    MPUClassifier,
-    choose_thresholds,
-    corrected_metrics,
-    estimate_c,
-    out_of_fold,
-    unannotated_posterior,
-)
+from mpu_cli import MPUClassifier, choose_thresholds, corrected_metrics, estimate_c, out_of_fold, unannotated_posterior
 from tests.conftest import ROOT
 from tests.golden import refused
 from tests.slow import slow, slow_uncompiled
 
 HEAVY = {"click", "jinja2", "joblib", "numba", "numpy", "scipy", "sklearn"}
-
-
-# What is imported
 
 
 @pytest.mark.slow  # processes of their own
@@ -69,23 +59,12 @@ def test_the_example_at_a_glance_is_true(tmp_path, monkeypatch):
     assert (tmp_path / "news.mpu" / "manifest.json").exists()
 
 
-# Functions for people with arrays
-
-
 def test_a_keyword_that_nobody_knows_is_refused(halved):
     X, _, S = halved
     with refused(TypeError):
         estimate_c(X, S, review=S)
     with refused(TypeError):
         choose_thresholds(S.astype(float), S, 0.5, sampled=S[:, 0])
-
-
-def test_c_rests_on_columns_of_the_caller(halved):
-    X, _, S = halved
-    plain = estimate_c(X, S, features="linear")
-    gap = estimate_c(X, csr_array(np.insert(S, 0, 0, axis=1)), features="linear")
-    assert gap.labels.tolist() == (plain.labels + 1).tolist()
-    assert gap.c == plain.c
 
 
 def test_complete_instances_tell_nothing_of_c(halved):
@@ -160,22 +139,18 @@ def test_no_more_than_1_is_expected_where_c_is_too_small():
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("function", "arguments"),
     [
-        ([[0.5]], [[1, 0]], 0.5),
-        ([[0.5]], [[1]], [0.5, 0.5]),
-        ([[0.5]], [[0]], 0.5),
-        ([[0.5]], [[1]], 0.5, "f1"),
+        (choose_thresholds, ([[0.5]], [[1, 0]], 0.5)),
+        (choose_thresholds, ([[0.5]], [[1]], [0.5, 0.5])),
+        (choose_thresholds, ([[0.5]], [[0]], 0.5)),
+        (choose_thresholds, ([[0.5]], [[1]], 0.5, "f1")),
+        (corrected_metrics, ([[1, 0]], [[1]], 0.5)),
+        (corrected_metrics, ([[1]], [[0.5]], 0.5)),
+        (corrected_metrics, ([[1]], [[1]], 0)),
+        (corrected_metrics, ([[1]], [[1]], "auto")),
     ],
 )
-def test_thresholds_are_refused_for_other_arrays(arguments):
+def test_other_arrays_are_refused(function, arguments):
     with refused(ValueError):
-        choose_thresholds(*arguments)
-
-
-@pytest.mark.parametrize(
-    "arguments", [([[1, 0]], [[1]], 0.5), ([[1]], [[0.5]], 0.5), ([[1]], [[1]], 0), ([[1]], [[1]], "auto")]
-)
-def test_metrics_are_refused_for_other_arrays(arguments):
-    with refused(ValueError):
-        corrected_metrics(*arguments)
+        function(*arguments)

@@ -95,9 +95,6 @@ def test_out_of_fold_says_what_to_use_for_another_model(scored):
         out_of_fold(X, S, RandomForestClassifier())
 
 
-# Unknown annotations
-
-
 class NAType:
     """As pandas.NA is: it equals nothing, and has no truth value."""
 
@@ -139,9 +136,6 @@ def test_what_is_not_known_is_ignored(scored):
     both = unknown | (more > 0)
     p = model.fit(X, S, ignored=both.astype(int)).predict_proba(X)
     np.testing.assert_array_equal(model.fit(X, forms_of_unknown(S, unknown)[0], ignored=more).predict_proba(X), p)
-
-
-# A label frequency that annotations refute
 
 
 @pytest.mark.parametrize(

@@ -57,10 +57,7 @@ def make_sparse_model(seed=0, top=TOP, compact=True) -> bundle.TrainedModel:
     for number in range(2):
         dense = _level(seed + number, (width + number * Q, Q))
         levels.append(LinearModel(pruned(dense.weights, 0.5), dense.bias))
-    return _trained(
-        seed,
-        StackedModel(tuple(levels), 0.3, THRESHOLDS, top=top, columns=KNOWN if compact else None),
-    )
+    return _trained(seed, StackedModel(tuple(levels), 0.3, THRESHOLDS, top=top, columns=KNOWN if compact else None))
 
 
 def make_kernel_model() -> bundle.TrainedModel:
@@ -136,27 +133,10 @@ def npy(array) -> bytes:
     return out.getvalue()
 
 
-def level_arrays(number: int, model: bundle.TrainedModel | None = None) -> dict:
-    """Return the arrays in the file of a level; of `make_model()` by default."""
+def level_arrays(model: bundle.TrainedModel | None = None) -> dict:
+    """Return the arrays in the file of level 0; of `make_model()` by default."""
     model = make_model() if model is None else model
-    level = model.predictor.levels[number]
-    arrays = _weights(level.weights) | {"bias": level.bias}
-    if number == 0 and isinstance(model.predictor.calibration, StratifiedCalibration):
-        arrays["strata"] = model.predictor.calibration.strata
-    return arrays | (of_model(model) if number == 0 else {})
-
-
-def _weights(weights) -> dict:
-    if isinstance(weights, np.ndarray):
-        return {"weights": weights}
-    return {
-        "data": weights.data,
-        "indices": weights.indices.astype(np.int32),
-        "indptr": weights.indptr.astype(np.int64),
-    }
-
-
-def of_model(model: bundle.TrainedModel) -> dict:
-    """Return the arrays that are in the first file of a model of any kind."""
+    level, calibration = model.predictor.levels[0], model.predictor.calibration
+    strata = {"strata": calibration.strata} if isinstance(calibration, StratifiedCalibration) else {}
     of_labels = {"labels": model.label_ids, "c": model.c, "thresholds": model.predictor.thresholds}
-    return of_labels | {"known": model.occurring.indices}
+    return {"weights": level.weights, "bias": level.bias, **strata, **of_labels, "known": model.occurring.indices}

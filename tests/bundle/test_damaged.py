@@ -49,7 +49,7 @@ def test_undamaged_changes_load(saved, tmp_path):
     edit(saved, predictor=NUMBERS | {"top": {"most": 2, "least": 0.1}})
     assert bundle.load(saved).predictor.top == Top(2, 0.1)
     bundle.save(make_model(), saved)
-    put_bundle(saved, 0, npz(**level_arrays(0)))
+    put_bundle(saved, 0, npz(**level_arrays()))
     assert_same(bundle.load(saved), make_model())
     bundle.save(make_sparse_model(), tmp_path / "sparse.mpu")
     put_sparse(tmp_path / "sparse.mpu")
@@ -68,7 +68,7 @@ class Touch:
 
 def test_nothing_is_unpickled(saved, tmp_path):
     evil = np.array([Touch(tmp_path / "made")], object)
-    put_bundle(saved, 0, npz(**level_arrays(0) | {"bias": evil}))
+    put_bundle(saved, 0, npz(**level_arrays() | {"bias": evil}))
     with refused(ModelError, "news.mpu/level0-"):
         bundle.load(saved)
     assert not (tmp_path / "made").exists()

@@ -24,8 +24,6 @@ ORIGIN = Origin(
     source_sha256="0" * 64,
     others=["--fully-labelled more.svm"],
 )
-
-
 FILES = [{"name": "a.svm", "bytes": 3, "sha256": "0" * 64}, {"name": "-", "bytes": None, "sha256": None}]
 OF_SEVERAL = replace(ORIGIN, source="a.svm and 1 more file", source_bytes=None, source_sha256=None, files=FILES)
 
