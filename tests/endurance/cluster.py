@@ -11,13 +11,13 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from mpu_cli import bundle
 from mpu_cli.cli.actions.train import train
 from mpu_cli.cluster import Address
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.svmlight.streams import Files
 from tests.cluster.conftest import OPTIONS, write_parts
 from tests.cluster.processes import Processes, wait
+from tests.cluster.test_training import learned
 from tests.endurance.commands import run_as_command
 
 
@@ -33,9 +33,9 @@ def survive(kills: int, seed: int, folder: Path) -> Counter:
 
     def trained() -> list[bytes]:
         train(sources, model, OPTIONS, on=on)
-        levels = bundle.load(model).predictor.levels
+        found = learned(model)
         shutil.rmtree(model)
-        return [array.tobytes() for level in levels for array in (level.weights, level.bias)]
+        return found
 
     try:
         undisturbed = trained()

@@ -8,7 +8,6 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from tests import forked
-from tests.folders import model_files
 
 DIGITS = Path(__file__).parents[2] / "data"
 TRAINING = ("--c", "0.6", "--cost", "30", "--epochs", "5", "-j", "1", "--kernel", "numpy", "--quiet")
@@ -31,31 +30,25 @@ class Trainings:
         self.data = [folder / f"half{half}.svm" for half in (0, 1)]
         self.test = folder / "test.svm"
         self.test.write_text("".join((DIGITS / "digits-test.svm").read_text().splitlines(keepends=True)[:50]))
-        self.models: list[dict[str, bytes]] = []
         self.predictions: list[dict[str, bytes]] = []
         for half in (0, 1):
             self.data[half].write_text("".join(lines[half::2]))
             self.run("train", self.data[half], "-o", self.model, *TRAINING)
-            self.models.append(model_files(self.model))
             self.predictions.append({form: self.predict(form) for form in FORMATS})
         assert self.predictions[0] != self.predictions[1]
 
     def start_training(self, half: int) -> BaseProcess:
-        """Start to train the model on one of the halves."""
         return start(self.log, "train", self.data[half], "-o", self.model, *TRAINING)
 
     def start_predicting(self, form: str, output: Path) -> BaseProcess:
-        """Start to predict with the model."""
         return start(self.log, "predict", self.model, self.test, "--format", form, "-o", output, "--kernel", "numpy")
 
     def predict(self, form: str) -> bytes:
-        """Return what the model predicts."""
         output = self.log.with_name("predictions.txt")
         self.finish(self.start_predicting(form, output))
         return output.read_bytes()
 
     def run(self, *args: str | Path) -> None:
-        """Run ``mpu``; it must succeed."""
         self.finish(start(self.log, *args))
 
     def finish(self, process: BaseProcess) -> None:

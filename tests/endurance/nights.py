@@ -59,8 +59,6 @@ def survive(kills: int, seed: int, folder: Path) -> Counter:
 
 
 class _Nights(Trainings):
-    """Trainings with test data."""
-
     def __init__(self, folder: Path, rng: random.Random) -> None:
         super().__init__(folder)
         self.rng = rng
@@ -76,13 +74,11 @@ class _Nights(Trainings):
         return start(self.log, "train", data, "-o", self.model, *TRAINING, *map(str, options))
 
     def timed(self) -> float:
-        """Train, and return how many seconds that took."""
         begin = time.perf_counter()
         self.night()
         return time.perf_counter() - begin
 
     def wait_until_written(self, process: BaseProcess, beginning: str) -> None:
-        """Wait until something is written whose name begins so."""
         while process.is_alive() and not any(name.startswith(beginning) for name in self.left_over()):
             pass
 
@@ -138,7 +134,6 @@ class _Nights(Trainings):
         return True
 
     def left_over(self) -> list[str]:
-        """Return the names of what is half-written."""
         try:
             return [path.name for path in (self.model / ".training").iterdir()]
         except FileNotFoundError:

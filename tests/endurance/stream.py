@@ -9,10 +9,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import BinaryIO
+
+import psutil
 
 from benchmarks.corpus import Corpus
 from benchmarks.generate import TEST, TRAIN, write
@@ -42,18 +44,21 @@ def predict_stream(gigabytes: float, folder: Path, instances: int = 60_000) -> d
     process = subprocess.Popen(_command("predict", model, "-"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     feeder = threading.Thread(target=_feed, args=(process.stdin, file, times))
     feeder.start()
-    digest, lines, early, late = hashlib.sha256(), 0, 0, 0
-    for block in _blocks(process.stdout):
+    digest, expected, lines, early, late = hashlib.sha256(), hashlib.sha256(), 0, 0, 0
+    for block in iter(partial(process.stdout.read, MEGABYTE // 4), b""):
         digest.update(block)
         lines += block.count(b"\n")
+        resident = psutil.Process(process.pid).memory_info().rss
         if lines <= instances * times // 10:
-            early = max(early, _resident(process.pid))
+            early = max(early, resident)
         else:
-            late = max(late, _resident(process.pid))
+            late = max(late, resident)
     feeder.join()
     assert process.wait() == 0, f"status {process.returncode}"
     assert lines == instances * times, f"{lines:,} lines for {instances * times:,} instances"
-    assert digest.digest() == _digest(once, times), "other predictions than for the file alone"
+    for _ in range(times):
+        expected.update(once)
+    assert digest.digest() == expected.digest(), "other predictions than for the file alone"
     assert late <= early + _SLACK, f"memory grew from {early:,} to {late:,} bytes"
     return {
         "bytes": file.stat().st_size * times,
@@ -73,28 +78,6 @@ def _feed(stream: BinaryIO, file: Path, times: int) -> None:
     with stream:
         for _ in range(times):
             stream.write(data)
-
-
-def _blocks(stream: BinaryIO) -> Iterator[bytes]:
-    while block := stream.read(MEGABYTE // 4):
-        yield block
-
-
-def _digest(text: bytes, times: int) -> bytes:
-    digest = hashlib.sha256()
-    for _ in range(times):
-        digest.update(text)
-    return digest.digest()
-
-
-def _resident(pid: int) -> int:
-    """Return the resident memory of a process in bytes; 0 where it has ended, or there is no /proc."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return 0
-    sizes = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")]
-    return 1024 * int(sizes[0]) if sizes else 0
 
 
 if __name__ == "__main__":

@@ -59,7 +59,6 @@ def test_implicit_values_are_for_the_truth(write):
 
 @pytest.mark.parametrize("text", ["[1]\n", "1;2\n", '{"labels": [1]}\n', "sport\n", "a,b\n"])
 def test_advice_on_other_forms_is_about_predictions(write, text):
-    """It was how to make data of them."""
     with pytest.raises(InputError) as caught:
         compare(write("truth", "1 4:1\n"), write("predictions", text))
     assert "predictions are label lists, such as 3,7, or scores, such as 3:0.91 7:0.5" in str(caught.value)

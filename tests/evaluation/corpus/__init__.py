@@ -18,21 +18,16 @@ _THRESHOLDS = (0.0, 0.5, 0.1, 1.0)
 
 def replay(data: bytes, folder: Path) -> None:
     """Evaluate an input: it must be refused, or counted as the reference grammar and sets of labels do it."""
-    with line_limit(60):
-        _replay(data, folder)
-
-
-def _replay(data: bytes, folder: Path) -> None:
     options = data[0] if data else 0
     reading, threshold = Reading(bool(options & 1)), _THRESHOLDS[options >> 1 & 3]
     truth, _, predictions = data[1:].partition(b"\xff")
     (folder / "truth").write_bytes(truth)
     (folder / "predictions").write_bytes(predictions)
-    expected = _counts(
-        reference_file(truth, reading), reference_file(predictions, replace(reading, implicit_values=False)), threshold
-    )
     try:
-        found = compare(str(folder / "truth"), str(folder / "predictions"), threshold=threshold, reading=reading)
+        with line_limit(60):
+            plain = replace(reading, implicit_values=False)
+            expected = _counts(reference_file(truth, reading), reference_file(predictions, plain), threshold)
+            found = compare(str(folder / "truth"), str(folder / "predictions"), threshold=threshold, reading=reading)
     except MpuError as error:
         assert expected is None, error
         assert str(error).isprintable()
@@ -54,16 +49,13 @@ def _counts(
     true = [set(labels) for labels, _ in truth]
     if saw_scores:
         predicted = [
-            {label for label, bits in scores if _score(bits) >= np.float32(threshold)} for _, scores in predictions
+            {label for label, bits in scores if np.uint32(bits).view(np.float32) >= np.float32(threshold)}
+            for _, scores in predictions
         ]
     else:
         predicted = [set(labels) for labels, _ in predictions]
     hits = sum(len(left & right) for left, right in zip(true, predicted, strict=True))
     return hits, sum(map(len, predicted)), sum(map(len, true))
-
-
-def _score(bits: int) -> np.float32:
-    return np.uint32(bits).view(np.float32)
 
 
 def _check_report(comparison: Comparison) -> None:

@@ -43,41 +43,38 @@ def replay_records(data: bytes, folder: Path) -> None:
     The first byte stands for the format, the limit on lines and the options; the others are the file.
     """
     kind, content = data[0] if data else 0, data[1:]
+    form, options = FORMATS[kind % 3], _OPTIONS[kind // 9 % 3]
     with line_limit(_LIMITS[kind // 3 % 3]):
-        _replay_records(content, FORMATS[kind % 3], _OPTIONS[kind // 9 % 3], folder)
-
-
-def _replay_records(content: bytes, form: str, options: TextOptions, folder: Path) -> None:
-    good, line = [], 0
-    try:
-        for record in RecordReader(io.BytesIO(content), "texts", form, Fields()):
-            assert record.line > line
-            line = record.line
-            if isinstance(record, Record):
-                assert all(tag and tag == tag.strip() and not set(tag) & set("\t\r\n") for tag in record.tags)
-                assert record.id is None or (record.id and not set(record.id) & set("\r\n"))
-                good.append(record)
-            else:
-                assert record.problem
-    except InputError as error:
-        assert _is_shown(error)
-        good = []
-    texts, target = folder / "texts", folder / "data.svm"
-    texts.write_bytes(content)
-    try:
-        report = vectorize(texts, target, form=form, skip_bad=True, options=options)
-    except MpuError as error:
-        assert _is_shown(error)
-        return
-    assert report["instances"] == len(good)
-    kept = read_labels(folder / "data.text" / "labels").names if report["labels"] else []
-    found = [{kept[number - 1][0] for number in row.indices} for row in read(target).labels]
-    assert found == [set(record.tags) for record in good]
-    ids = read_ids(target)
-    assert (None if ids is None else list(ids)) == (None if good[0].id is None else [record.id for record in good])
-    again = folder / "again.svm"
-    vectorize(texts, again, form=form, skip_bad=True, like=target)
-    assert again.read_bytes() == target.read_bytes()
+        good, line = [], 0
+        try:
+            for record in RecordReader(io.BytesIO(content), "texts", form, Fields()):
+                assert record.line > line
+                line = record.line
+                if isinstance(record, Record):
+                    assert all(tag and tag == tag.strip() and not set(tag) & set("\t\r\n") for tag in record.tags)
+                    assert record.id is None or (record.id and not set(record.id) & set("\r\n"))
+                    good.append(record)
+                else:
+                    assert record.problem
+        except InputError as error:
+            assert _is_shown(error)
+            good = []
+        texts, target = folder / "texts", folder / "data.svm"
+        texts.write_bytes(content)
+        try:
+            report = vectorize(texts, target, form=form, skip_bad=True, options=options)
+        except MpuError as error:
+            assert _is_shown(error)
+            return
+        assert report["instances"] == len(good)
+        kept = read_labels(folder / "data.text" / "labels").names if report["labels"] else []
+        found = [{kept[number - 1][0] for number in row.indices} for row in read(target).labels]
+        assert found == [set(record.tags) for record in good]
+        ids = read_ids(target)
+        assert (None if ids is None else list(ids)) == (None if good[0].id is None else [record.id for record in good])
+        again = folder / "again.svm"
+        vectorize(texts, again, form=form, skip_bad=True, like=target)
+        assert again.read_bytes() == target.read_bytes()
 
 
 def replay_directory(data: bytes, folder: Path) -> None:
