@@ -1,4 +1,4 @@
-"""Whatever answers at the address of a scheduler, it is one clear error, and soon."""
+"""Which cluster is meant, and what its workers read. Whatever answers there, it is one clear error, and soon."""
 
 import gc
 import os
@@ -9,13 +9,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from distributed import Client
 
 from mpu_cli.cluster import Address
 from mpu_cli.cluster.dask_executor import connected
-from mpu_cli.errors import ClusterError
+from mpu_cli.cluster.reading import absolute
+from mpu_cli.errors import ClusterError, InputError
 
 TIMEOUT = 0.5
 # Far more than an error takes, and far less than what Dask waits for.
@@ -113,3 +115,33 @@ def test_an_error_that_no_one_waits_for_any_more_is_not_printed(caplog):
     del waited_for, client
     gc.collect()
     assert not [record for record in caplog.records if record.name == "asyncio"]
+
+
+MEANT = {
+    "local": Address(),
+    "local:3": Address(workers=3),
+    "local:3:2": Address(workers=3, threads=2),
+    "tcp://scheduler:8786": Address(scheduler="tcp://scheduler:8786"),
+    "tls://10.0.0.1:8786": Address(scheduler="tls://10.0.0.1:8786"),
+    "run/scheduler.json": Address(file=Path("run/scheduler.json")),
+}
+
+
+def test_a_cluster_is_named_in_four_ways():
+    assert {text: Address.parse(text) for text in MEANT} == MEANT
+    assert all(meant.is_local == text.startswith("local") for text, meant in MEANT.items())
+
+
+def test_a_file_has_its_full_name_and_a_url_has_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert absolute("a b.svm") == str(tmp_path / "a b.svm")
+    assert absolute("https://example.org/a.svm") == "https://example.org/a.svm"
+
+
+@pytest.mark.parametrize("source", ["pipe", "/dev/stdin", "/dev/fd/63", "/proc/self/fd/0", "/proc/17/fd/3"])
+def test_a_stream_of_this_process_is_refused(tmp_path, source):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match=f"{source}: is a stream, which workers of a cluster cannot read"):
+        absolute(str(tmp_path / source))
+    assert absolute(str(tmp_path / "none.svm")) == str(tmp_path / "none.svm")
+    assert absolute("/dev/shm/a.svm") == str(Path("/dev/shm/a.svm"))

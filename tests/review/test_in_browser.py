@@ -9,7 +9,8 @@ from tests.review.test_by_keyboard import ARROWS, ENTER, cells
 
 pytestmark = pytest.mark.slow  # `test_by_keyboard` has a whole review
 
-ESCAPE, TAB = "\ue00c", "\ue004"
+ESCAPE, TAB, CONTROL = "\ue00c", "\ue004", "\ue009"
+HEADER = "instance\tlabel\tverdict\n"
 
 
 def test_every_decision_can_be_taken_back(page):
@@ -166,9 +167,6 @@ def test_imports_labels_by_name(open_page, news, tmp_path):
     assert page.import_file(tmp_path / "bad.tsv") == f"bad.tsv was not imported: {problem}."
 
 
-HEADER = "instance\tlabel\tverdict\n"
-
-
 WRONG = [
     (f"# checksum {'0' * 64}\n{HEADER}1\t2\tyes\n", "line 1: this is a review of other data; its checksum differs"),
     (HEADER + "1\t2\tyes\n1\t2\tno\n", "line 3: contradicts an earlier line about label 2"),
@@ -269,9 +267,6 @@ def test_records_have_title_id_link_and_names_in_the_export(open_page, run, reco
     mine.write_text("instance\tid\tlabel\tverdict\n1\t'=b2\tsports\tyes\n")
     assert "instance 1 has not the id" in page.import_file(mine)
     assert page.messages() == []
-
-
-CONTROL = "\ue009"
 
 
 def undo(page) -> None:
@@ -384,8 +379,6 @@ instance\tlabel\tnumber\tprobability\tdrawn\tverdict\tsource\treviewer
 4\tmusic\t2\t\t\tyes\tadded\tAnna
 4\t*\t*\t\t\tno\tsuggestion\tAnna
 """
-
-
 EXPORTED = """instance|label|number|probability|drawn|verdict|source|reviewer
 1|music|2|0.8125||no|suggestion|Cem
 1|Bücher|4|0.25||yes|suggestion|Cem
@@ -507,3 +500,45 @@ def test_after_a_label_was_added_by_search_the_keys_decide_suggestions(page):
     page.press(ARROWS["right"], "/", "MUS", ENTER, "n")  # instance 4, of which sports is suggested
     assert page.rows("added") == {"music": "yes"}
     assert page.rows("suggested") == {"sports": "no"}
+
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("width, beside", [(320, False), (600, False), (1280, True)])
+def test_fits(page, screen, width, beside):
+    screen.size(width)
+    page.press("/", "s")
+    assert page.run("return document.documentElement.scrollWidth") <= width
+    places = "return ['article', '.decisions'].map((name) => document.querySelector(name).getBoundingClientRect().top)"
+    text, decisions = page.run(places)
+    assert (abs(text - decisions) < 10) == beside
+    for control in page.find_all("button, input:not([hidden])"):
+        if control.is_displayed():
+            assert control.rect["height"] >= 24 or control.get_attribute("type") == "checkbox"  # WCAG 2.5.8
+
+
+def test_a_name_has_the_width_of_a_narrow_screen(page, screen):
+    screen.size(320)
+    name, button = page.run(
+        "return ['.name', 'button'].map((one) => document.querySelector(`.row ${one}`).getBoundingClientRect())"
+    )
+    assert name["width"] > 250
+    assert name["bottom"] <= button["top"]
+
+
+def test_what_is_marked_is_not_under_the_footer(page, screen):
+    screen.size(320)
+    for _ in range(4):
+        page.press("\ue015")
+        row, footer = page.run(
+            "return ['.row.marked', 'footer'].map((name) => document.querySelector(name).getBoundingClientRect())"
+        )
+        assert row["bottom"] <= footer["top"]
+
+
+def test_dark(page, screen):
+    background = "return getComputedStyle(document.body).backgroundColor"
+    light = page.run(background)
+    screen.scheme("dark")
+    assert page.run(background) != light

@@ -1,4 +1,4 @@
-"""Thesauri: SKOS in all its formats, and the tables of Annif."""
+"""Labels by name, from thesauri, SKOS in all its formats and the tables of Annif, and from files of names."""
 
 import bz2
 import gzip
@@ -9,7 +9,7 @@ import pyoxigraph
 import pytest
 
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.text.labels import RDF_SUFFIXES, read_thesaurus
+from mpu_cli.text.labels import RDF_SUFFIXES, read_labels, read_thesaurus
 from tests.golden import refused
 
 SKOS = "http://www.w3.org/2004/02/skos/core#"
@@ -84,11 +84,7 @@ def test_a_table_of_annif(read):
         ("a.ttl", "@prefix a: <b> .\n\na:b a:c ;; .\n", r"a\.ttl:3: is not Turtle: .*; correct it"),
         ("a.ttl", "a:b a:c 1 .\n", r"a\.ttl:1: is not Turtle: "),
         ("a.rdf", EMPTY.format("rdf:ID='1 2'"), r"a\.rdf: is not RDF/XML: 1 2 is not a valid rdf:ID value"),
-        (
-            "a.rdf",
-            EMPTY.format("rdf:about='a:b'").replace("</rdf:RDF>", "\n"),
-            r"a\.rdf:3: the file breaks off here",
-        ),
+        ("a.rdf", EMPTY.format("rdf:about='a:b'").replace("</rdf:RDF>", "\n"), r"a\.rdf:3: the file breaks off here"),
         ("a.rdf", EMPTY.format("/><a>\udce4</a><rdf:Description"), r"a\.rdf:2: this is not UTF-8 text"),
         ("a.nt", "<a:b> <a:b> <a:b> .\n<a> <b>", r"a\.nt:2: is not N-Triples: "),
         ("a.json", "[\n{", r"a\.json:2: is not JSON-LD: "),
@@ -211,3 +207,25 @@ TAGS_BY_ID = {
     "4113937-8": None,
     "Hydrogeologie": "Hydrogeologie",
 }
+
+
+def test_a_file_of_names(tmp_path):
+    path = tmp_path / "names"
+    path.write_bytes("\ufeffOne\tEins\t Uno \r\n\n Three \nOne\nEins\n".encode())
+    labels = read_labels(path)
+    assert labels.names == [("One", "Eins", "Uno"), (), ("Three",), (), ("Eins",)]
+    assert labels.shared == 1
+    assert [labels.number(name) for name in ("One", "Uno", "Three", "Eins", "one", "")] == [1, 1, 3, 5, None, None]
+    assert labels.add("Six") == 6 == labels.number("Six")
+    (tmp_path / "again").write_text(labels.lines(), encoding="utf-8")
+    assert read_labels(tmp_path / "again").names == labels.names
+
+
+def test_names_with_numbers(tmp_path):
+    path = tmp_path / "names"
+    path.write_text("3\tThree\n1\tOne\tEins\n")
+    assert read_labels(path).names == [("One", "Eins"), (), ("Three",)]
+    for text in ("0\tNought\n", "2000000000\tMuch\n"):
+        path.write_text(text)
+        with refused(InputError):
+            read_labels(path)

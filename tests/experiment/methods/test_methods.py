@@ -5,8 +5,12 @@ import sys
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
+from scipy.special import expit
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
 
 from mpu_cli.experiment import methods
 from mpu_cli.runtime.run import Run
@@ -56,9 +60,9 @@ def test_mpu_paper_has_one_c_by_e1_and_decides_at_half(problem):
     assert_array_equal(method.threshold, 0.5)
 
 
-def fit(problem, label):
+def fit(problem, label, seed=0):
     X, S, others = problem
-    method = methods.make(label, Run(jobs=1))
+    method = methods.make(label, Run(jobs=1, seed=seed))
     method.fit(X, S, *([others] if getattr(method, "transductive", False) else []))
     return method
 
@@ -140,3 +144,37 @@ def test_a_cell_in_which_a_method_fails_says_why(run, digits, tmp_path):
     result = run("experiment", digits[0], "--methods", compared, "--out", tmp_path / "out", *FEW)
     assert "warning: 1 of 2 cells failed" in result.stderr
     assert "ZeroDivisionError: division by zero" in result.stdout
+
+
+# Classifiers of scikit-learn: `MODULE:NAME:PARAMETER=VALUE`.
+
+
+def test_a_forest_learns_all_labels_at_once(problem):
+    X, S, others = problem
+    forest = RandomForestClassifier(20, max_features="sqrt", random_state=3).fit(X, S.toarray())
+    expected = np.stack([of_label[:, 1] for of_label in forest.predict_proba(others)], axis=1)
+    label = "sklearn.ensemble:RandomForestClassifier:n_estimators=20:max_features=sqrt"
+    assert_allclose(fit(problem, label, seed=3).predict(others), expected, rtol=1e-6)
+
+
+def test_decisions_are_made_probabilities(problem):
+    X, S, others = problem
+    machine = OneVsRestClassifier(LinearSVC(random_state=3)).fit(X, S.toarray())
+    found = fit(problem, "sklearn.svm:LinearSVC", seed=3).predict(others)
+    assert_allclose(found, expit(machine.decision_function(others)), rtol=1e-5)
+    assert ((found >= 0.5) == machine.predict(others)).all()
+
+
+@pytest.mark.parametrize(
+    ("label", "problem"),
+    [
+        ("sklearn.ensemble:Forest", "'sklearn.ensemble:Forest' is not a method"),
+        ("nowhere:Forest", "'nowhere:Forest' is not a method (No module named 'nowhere')"),
+        ("sklearn.svm:LinearSVC:trees=3", "'trees'"),
+        ("sklearn.linear_model:Ridge", "is not a scikit-learn classifier"),
+    ],
+)
+def test_what_is_no_classifier_is_told_before_any_data_are_read(run, tmp_path, label, problem):
+    result = run("experiment", "nowhere.svm", "--out", tmp_path / "out", "--methods", f"br,{label}")
+    assert result.exit_code == 2
+    assert problem in result.stderr
