@@ -6,7 +6,6 @@ import resource
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -46,12 +45,8 @@ def worker_of_another_version() -> None:
     worker()
 
 
-def worker_with_room(room: int) -> Callable[[], None]:
+def worker_with_room(room: int) -> None:
     """A worker that may write no larger files: as on a full disk, the system says so in the middle of one."""
-    return partial(_limited_worker, room)
-
-
-def _limited_worker(room: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
     worker()
 

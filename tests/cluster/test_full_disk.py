@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -45,7 +46,7 @@ def test_predictions_on_a_full_disk(run, files, processes, mounted, tmp_path):
 
 def test_a_training_whose_workers_have_put_aside_as_much_as_they_can_fails(files, processes, tmp_path):
     for _ in range(2):
-        processes.replace(worker_with_room(ROOM), settings=SPILLING)
+        processes.replace(partial(worker_with_room, ROOM), settings=SPILLING)
     model = tmp_path / "a.mpu"
     failed(processes, ["File too large; is its local directory full"], "train", *files, "-o", model, *LARGE)
     assert not model.exists()

@@ -52,7 +52,6 @@ class Trainings:
         self.finish(start(self.log, *args))
 
     def finish(self, process: BaseProcess) -> None:
-        """Wait for a process that must succeed, and say nothing."""
         process.join()
         said = self.log.read_text()
         assert process.exitcode == 0 and not said, f"status {process.exitcode}: {said}"

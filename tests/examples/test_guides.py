@@ -18,7 +18,6 @@ OTHER_NEWS = "3 1:1\n4 2:1\n3,4 1:1 2:1\n" * 30
 
 
 def guide(page: str) -> str:
-    """All commands of a page of the guide, one after the other."""
     return "".join(blocks(page))
 
 

@@ -58,7 +58,6 @@ def news(tmp_path, mpu_program):
 
 
 def moved(recipe: str, folder) -> str:
-    """The text of a recipe, for another place."""
     return (EXAMPLES / recipe).read_text().replace("/srv/news", str(folder))
 
 
@@ -73,7 +72,6 @@ def cron_job(folder) -> tuple[str, dict[str, str]]:
 
 
 def service(folder) -> dict[str, list[str]]:
-    """The settings of the service."""
     found: dict[str, list[str]] = {}
     for name, value in re.findall(r"^([^#].*?)=(.*)", moved("systemd/mpu-nightly.service", folder), re.MULTILINE):
         found.setdefault(name, []).append(value)
@@ -81,7 +79,6 @@ def service(folder) -> dict[str, list[str]]:
 
 
 def trained(words: list[str]) -> list[str]:
-    """What follows mpu in a command."""
     return words[words.index("mpu") + 1 :]
 
 

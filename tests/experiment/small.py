@@ -18,7 +18,6 @@ def problem(n: int = 60, D: int = 5, q: int = 4) -> Dataset:
 
 
 def run_cell(design: Design, data: Dataset, which: int, c: float | None = None) -> Row:
-    """Run one cell in this process."""
     return cells.run_cell(design.cells()[which], design, data, "small", None, c)
 
 

@@ -198,7 +198,6 @@ def _change_value(files: dict[str, bytes], choices: Choices) -> None:
 
 
 def _change_number(files: dict[str, bytes], choices: Choices) -> None:
-    """Change an inverse document frequency."""
     content = files.get("data.text/idf.bin", b"")
     place = len(content) - 8 * (1 + choices.below(9))
     if place > 0:
