@@ -22,16 +22,6 @@ def chunks(numbers, cuts):
             yield Dataset(labels, csr_array((len(part), 1), dtype=np.float32))
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write_file(name, text):
-        path = tmp_path / name
-        path.write_text(text)
-        return str(path)
-
-    return write_file
-
-
 @given(st.integers(1, 20), st.integers(1, 20), st.data())
 def test_lockstep_counts_both_to_the_end(n_left, n_right, data):
     cuts = [data.draw(st.lists(st.integers(0, n), max_size=4).map(sorted)) for n in (n_left, n_right)]
@@ -52,15 +42,19 @@ def test_scores_at_the_threshold_are_predicted():
     assert labels_from_scores(scores, 0.0).nnz == 3
 
 
-def test_implicit_values_are_for_the_truth(write):
-    files = write("truth", "1 4 5 7\n2 6\n"), write("predictions", "1\n2\n")
+def test_implicit_values_are_for_the_truth(tmp_path):
+    (tmp_path / "truth").write_text("1 4 5 7\n2 6\n")
+    (tmp_path / "predictions").write_text("1\n2\n")
+    files = str(tmp_path / "truth"), str(tmp_path / "predictions")
     assert compare(*files, reading=Reading(implicit_values=True)).results()["micro_f1"] == 1
 
 
 @pytest.mark.parametrize("text", ["[1]\n", "1;2\n", '{"labels": [1]}\n', "sport\n", "a,b\n"])
-def test_advice_on_other_forms_is_about_predictions(write, text):
+def test_advice_on_other_forms_is_about_predictions(tmp_path, text):
+    (tmp_path / "truth").write_text("1 4:1\n")
+    (tmp_path / "predictions").write_text(text)
     with pytest.raises(InputError) as caught:
-        compare(write("truth", "1 4:1\n"), write("predictions", text))
+        compare(str(tmp_path / "truth"), str(tmp_path / "predictions"))
     assert "predictions are label lists, such as 3,7, or scores, such as 3:0.91 7:0.5" in str(caught.value)
 
 

@@ -482,18 +482,16 @@ def test_labels_of_one_name_are_told_apart(open_page, news, tmp_path):
     assert "\tRock (2)\t2\t0.8125\tyes\t" in page.export().read_text()
 
 
-SENSORS = ["Optical sensor", "Electro-optical sensor", "Hyperspectral sensor", "Optical sensors on ships"]
-
-
 def test_search_has_words_before_their_beginnings_and_these_before_parts_and_typos(open_page, news, tmp_path):
     names = "Hyperspectral sensor\tImaging optical sensor", "Electro-optical sensor", "Optical sensors on ships"
     names += "Optical sensor\tPhotosensor", "Symbiosis", "Biology", "Bio"
     (tmp_path / "tags").write_text("".join(f"{name}\n" for name in names))
+    sensors = ["Optical sensor", "Electro-optical sensor", "Hyperspectral sensor", "Optical sensors on ships"]
     page = open_page(news, "--labels", tmp_path / "tags")  # label 3 is the most frequent one, those from 4 on have none
     for typed in ("optical sensor", "optcal sensor", "sensor opt", "bio"):
         page.press(ESCAPE, "/", typed)
         found = [match.text for match in page.find_all("#matches .name")]
-        assert found == (SENSORS if "sensor" in typed else ["Bio", "Biology", "Symbiosis"]), typed
+        assert found == (sensors if "sensor" in typed else ["Bio", "Biology", "Symbiosis"]), typed
 
 
 def test_after_a_label_was_added_by_search_the_keys_decide_suggestions(page):

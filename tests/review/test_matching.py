@@ -7,7 +7,6 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError
-from mpu_cli.names.label_names import LabelNames
 from mpu_cli.review.decisions import checksum, read
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.run import Run
@@ -19,19 +18,18 @@ NEWS = "3 1:1 7:0.25\n1,3 2:-1e-3\n\n7 1:2\n"
 
 @pytest.fixture
 def news(tmp_path):
-    path = tmp_path / "news.svm"
-    path.write_text(NEWS)
-    return path
+    (tmp_path / "news.svm").write_text(NEWS)
+    return tmp_path / "news.svm"
 
 
 @pytest.fixture
 def review(tmp_path, news):
     """Match news with a review of these lines."""
 
-    def matched(*lines: str, comment: str = "", names: LabelNames | None = None, **how):
+    def matched(*lines: str, comment: str = ""):
         path = tmp_path / "checked.tsv"
         path.write_text(comment + "instance\tlabel\tverdict\tsource\n" + "".join(f"{line}\n" for line in lines))
-        return match(read([path], names), reader.read(news), news, **how)
+        return match(read([path]), reader.read(news), news)
 
     return matched
 
@@ -49,8 +47,7 @@ def test_what_is_known(review):
 
 def test_what_nobody_had_suggested(review, tmp_path, news):
     """A label that one person added and another one was asked about was suggested."""
-    lines = "1\t7\tyes\tadded", "4\t1\tyes\tAdded", "2\t7\tno\tsuggestion"
-    reviewed = review(*lines)
+    reviewed = review("1\t7\tyes\tadded", "4\t1\tyes\tAdded", "2\t7\tno\tsuggestion")
     assert reviewed.origins.toarray().tolist() == [[0, 0, -1], [0] * 3, [0] * 3, [-1, 0, 0]]
     assert reviewed.verified.verdicts().tolist() == [[0, 0, 1], [0, 0, 2], [0, 0, 0], [1, 0, 0]]
     other = tmp_path / "other.tsv"
