@@ -30,10 +30,7 @@ def printed(run, tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         _write_collection()
-
-        def asked(*args: object) -> dict[str, Any]:
-            return run.json(*args)
-
+        asked = run.json
         found = {
             "vectorize": [asked("vectorize", "notes.jsonl", "-o", "notes.svm", "-q")],
             "suggest --questions": [asked("suggest", "notes.svm", "--questions", 40, "-o", "questions.tsv")],
@@ -130,14 +127,8 @@ def fields_of(value: Any, path: str = "") -> Iterator[str]:
     """Yield the path of each field that has none of its own: in lists after ``[]``, of labels by number as LABEL."""
     if path not in OPEN and isinstance(value, dict) and value:
         for key, inner in value.items():
-            name = (
-                "LABEL"
-                if key.isdigit()
-                else "METRIC"
-                if path.endswith("differences")
-                else re.sub(r"at_\d", "at_K", key)
-            )
-            yield from fields_of(inner, f"{path}.{name}".lstrip("."))
+            name = "METRIC" if path.endswith("differences") else re.sub(r"at_\d", "at_K", key)
+            yield from fields_of(inner, f"{path}.{'LABEL' if key.isdigit() else name}".lstrip("."))
     elif path not in OPEN and isinstance(value, list) and any(isinstance(item, dict) for item in value):
         for item in value:
             yield from fields_of(item, path + "[]")

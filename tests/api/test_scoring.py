@@ -47,30 +47,25 @@ def test_propensities_of_an_indicator_matrix():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "options", "problem"),
+    ("function", "arguments", "options"),
     [
-        (([[1, 0]], [[1]]), {}, r"y_true has shape \(1, 2\), and scores have \(1, 1\)"),
-        (([[2]], [[1]]), {}, "y_true holds other values than 0, 1"),
-        (([[1]], [[np.nan]]), {}, "scores contains NaN"),
-        (([[1]], [[1]]), {"k": [0]}, "give whole numbers of labels, from 1"),
-        (([[1]], [[1]]), {"k": [1.5]}, "give whole numbers of labels, from 1"),
-        (([[1]], [[1]]), {"propensities": [0.5, 0.5]}, r"propensities has shape \(2,\), and y_true \(1, 1\)"),
-        (([[1]], [[1]]), {"propensities": [0]}, "above 0 and at most 1"),
-        (([[1]], [[1]]), {"propensities": [np.nan]}, "above 0 and at most 1"),
+        (ranking_metrics, ([[1, 0]], [[1]]), {}),
+        (ranking_metrics, ([[2]], [[1]]), {}),
+        (ranking_metrics, ([[1]], [[np.nan]]), {}),
+        (ranking_metrics, ([[1]], [[1]]), {"k": [0]}),
+        (ranking_metrics, ([[1]], [[1]]), {"k": [1.5]}),
+        (ranking_metrics, ([[1]], [[1]]), {"propensities": [0.5, 0.5]}),
+        (ranking_metrics, ([[1]], [[1]]), {"propensities": [0]}),
+        (ranking_metrics, ([[1]], [[1]]), {"propensities": [np.nan]}),
+        (jain_propensities, ([[1], [1]],), {}),
+        (jain_propensities, ([[1], [1], [1]],), {"a": -1}),
+        (jain_propensities, ([[1], [1], [1]],), {"b": 0}),
+        (jain_propensities, ([[1], [1], [0.5]],), {}),
     ],
 )
-def test_rankings_are_refused_for_other_arrays(arguments, options, problem):
-    with pytest.raises(ValueError, match=problem):
-        ranking_metrics(*arguments, **options)
-
-
-@pytest.mark.parametrize(
-    ("y", "options"),
-    [([[1], [1]], {}), ([[1], [1], [1]], {"a": -1}), ([[1], [1], [1]], {"b": 0}), ([[1], [1], [0.5]], {})],
-)
-def test_propensities_are_refused_for_other_arguments(y, options):
+def test_what_is_refused(function, arguments, options):
     with refused(ValueError):
-        jain_propensities(y, **options)
+        function(*arguments, **options)
 
 
 RNG = np.random.default_rng(0)

@@ -1,7 +1,7 @@
 import pytest
 
 from mpu_cli import bundle
-from tests.bundle.models import make_model, make_sparse_model
+from tests.bundle.models import make_model
 
 
 @pytest.fixture
@@ -12,10 +12,4 @@ def path(tmp_path):
 @pytest.fixture
 def saved(path):
     bundle.save(make_model(), path)
-    return path
-
-
-@pytest.fixture
-def sparse(path):
-    bundle.save(make_sparse_model(), path)
     return path

@@ -240,8 +240,6 @@ _OF_DENSE: dict[str, Damage] = {
         for file in ("manifest.json", "level0-*")
         for name, change in SPECIAL.items()
     },
-    "no directory": shutil.rmtree,
-    "a file": lambda path: (shutil.rmtree(path), path.write_text("1 1:1\n")),
     "levels in the wrong order": lambda path: edit(
         path, files=json.loads((path / "manifest.json").read_text())["files"][::-1]
     ),

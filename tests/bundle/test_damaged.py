@@ -101,11 +101,12 @@ def places(value, path=()) -> list[tuple]:
 
 
 @pytest.mark.parametrize("width", [2**24, 2**31 - 1])
-def test_a_small_model_of_countless_features_takes_little_memory(sparse, width):
-    edit(sparse, features=width)
+def test_a_small_model_of_countless_features_takes_little_memory(path, width):
+    bundle.save(make_sparse_model(), path)
+    edit(path, features=width)
     matrix = csr_array((np.ones(2, np.float32), [1, width - 1], [0, 2]), shape=(1, width))
     with peak_below(72 * MEGABYTE):  # of 2^24 features there is a table
-        model = bundle.load(sparse)
+        model = bundle.load(path)
         assert model.occurring.count(matrix) == 1
         assert model.predictor.probabilities(matrix).shape == (1, Q)
 

@@ -53,13 +53,7 @@ def test_what_has_no_line_ends_does_not_fill_the_memory(reader):
 
 def test_a_byte_order_mark_and_crlf_do_no_harm(file):
     assert frequencies_of_file(file(b"\xef\xbb\xbf3 0.5\r\n4 1\r\n"))[0] == {3: 0.5, 4: 1}
-    assert read_names(file(b"\xef\xbb\xbfnews\r\n"))[0] == {1: ("news",)}
     assert list(text_lines(file(b"\xef\xbb\xbf\xef\xbb\xbfa\r\nb"))) == ["\ufeffa", "b"]
-
-
-def test_what_is_not_utf_8_is_refused_also_in_comments(file):
-    with refused(InputError, ":1: "):
-        frequencies_of_file(file(b"3 0.5 # B\xfccher\n"))
 
 
 def test_little_compressed_data_do_not_fill_the_memory(tmp_path):

@@ -15,7 +15,7 @@ LABELS = np.array([1, 2, 3])
 FORMS = {
     "a line for each": ("news\nsport\n\n", {1: ("news",), 2: ("sport",), 3: ()}),
     "no line end, blanks, CRLF": (" news\r\nsport ", {1: ("news",), 2: ("sport",)}),
-    "a byte order mark": ("\ufeffnews\n", {1: ("news",)}),
+    "a byte order mark": ("\ufeffnews\r\n", {1: ("news",)}),
     "further names": ("news\tthe news\t\tnews\nsport\n", {1: ("news", "the news"), 2: ("sport",)}),
     "numbers": ("7\tsport\tgames\n\n0\tnews\n3\t\n", {7: ("sport", "games"), 0: ("news",), 3: ()}),
     "numbers and nothing else": ("2005\n2006\n", {1: ("2005",), 2: ("2006",)}),

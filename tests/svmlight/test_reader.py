@@ -1,6 +1,5 @@
 import gzip
 import io
-import sys
 import threading
 
 import numpy as np
@@ -106,23 +105,6 @@ def test_reading_ahead_is_bounded_and_ends_with_the_consumer(jobs):
     for reader in readers:
         reader.join(timeout=10)
         assert not reader.is_alive()
-
-
-def test_standard_input(monkeypatch, tmp_path):
-    (tmp_path / "x").write_bytes(LINES)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LINES)))
-    assert_same(read("-"), read(tmp_path / "x"))
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1 x\n")))
-    with refused(InputError):
-        read("-")
-
-
-@pytest.mark.parametrize("content", [b"", b"# nothing\n", b"0 5 5\n"])
-def test_no_instances(tmp_path, content):
-    (tmp_path / "x").write_bytes(content)
-    with refused(InputError, "x:1: "):
-        read(tmp_path / "x")
-    assert list(iter_chunks(tmp_path / "x", may_be_empty=True)) == []
 
 
 @pytest.mark.parametrize(("implicit_values", "level"), [(False, "INFO"), (True, "WARNING")])
