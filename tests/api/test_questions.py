@@ -65,14 +65,9 @@ def test_instances_all_of_whose_cells_were_drawn_are_a_sample(problem):
     found = MPUClassifier(**FAST).fit(X, S, **given).record_["c_by_people"]
     assert found["instances"] == 30
     assert 0 < found["answers"] <= 40
-    alone = np.zeros(600, bool)
-    alone[:30] = True
-    rows = np.zeros(Y.shape)
-    rows[:30] = 0.05
-    one, other = (
-        MPUClassifier(**FAST).fit(X, S, reviewed=given["reviewed"] * (rows > 0), sampled=sampled).c_
-        for sampled in (alone, rows)
-    )
+    alone = np.arange(600) < 30
+    verdicts, chances = given["reviewed"] * alone[:, None], 0.05 * np.broadcast_to(alone[:, None], Y.shape)
+    one, other = (MPUClassifier(**FAST).fit(X, S, reviewed=verdicts, sampled=of).c_ for of in (alone, chances))
     np.testing.assert_array_equal(one, other)
 
 

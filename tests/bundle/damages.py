@@ -29,11 +29,8 @@ from tests.bundle.models import (
 )
 
 Damage = Callable[[Path], object]
-NUMBERS = {
-    **{"levels": 2, "scale": 0.3, "calibrations": [None, None], "top": None, "compact": False},
-    "entries": [None, None],
-    "kernel": None,
-}
+NUMBERS = {"levels": 2, "scale": 0.3, "calibrations": [None, None], "top": None, "compact": False}
+NUMBERS |= {"entries": [None, None], "kernel": None}
 MEGABYTE = 1 << 20
 
 
@@ -197,7 +194,7 @@ def _link(path: Path, target: Path | str) -> None:
 
 
 SPECIAL = {
-    "missing": lambda path: path.unlink(),
+    "missing": Path.unlink,
     "a pipe": lambda path: (path.unlink(), os.mkfifo(path)),
     "a directory": lambda path: (path.unlink(), path.mkdir()),
     "a link to a device": lambda path: _link(path, "/dev/zero"),
@@ -207,9 +204,7 @@ SPECIAL = {
 
 
 # Of a file of names, and of its entry in the manifest.
-NAMED = {name: SPECIAL[name] for name in ("missing", "a pipe")} | {
-    "changed": lambda path: path.write_text("0\tother\n")
-}
+NAMED = {"missing": Path.unlink, "a pipe": SPECIAL["a pipe"], "changed": lambda path: path.write_text("0\tother\n")}
 ENTRIES = (None, {}, {"file": 3, "sha256": "0"}, {"file": "../labels-0123456789abcdef.txt", "sha256": "0"})
 
 

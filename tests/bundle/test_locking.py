@@ -4,7 +4,6 @@ import errno
 import fcntl
 import itertools
 import os
-import shutil
 import signal
 import socket
 from contextlib import ExitStack, suppress
@@ -125,14 +124,6 @@ def test_a_new_model_has_the_time_at_which_it_was_complete(saved):
         save(make_model(1))
         complete = saved.stat().st_mtime
     assert saved.stat().st_mtime == complete > 1e9
-
-
-def test_a_model_is_saved_also_where_someone_removed_its_directory(saved):
-    with bundle.Writer(saved).held() as save:
-        shutil.rmtree(saved)
-        save(make_model(1))
-    assert_same(bundle.load(saved), make_model(1))
-    assert len(contents(saved)) == 3
 
 
 @pytest.mark.parametrize("first_saves", [False, True])

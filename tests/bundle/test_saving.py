@@ -127,18 +127,6 @@ def test_a_directory_that_was_there_and_empty_stays(path, monkeypatch):
     assert contents(path) == {}
 
 
-def test_what_a_killed_run_left_is_replaced(path):
-    path.mkdir()
-    (path / "level0-0123456789abcdef.npz").write_bytes(b"half")
-    (path / ".training" / "copy").mkdir(parents=True)
-    (path / ".training" / "copy" / "half").touch()
-    (path / ".training" / "half").touch()
-    check_target(path)
-    bundle.save(make_model(), path)
-    assert_same(bundle.load(path), make_model())
-    assert len(contents(path)) == 3
-
-
 def test_a_model_replaced_while_it_is_read_is_read_again(saved, monkeypatch):
     parse = loading.parse
 

@@ -101,10 +101,3 @@ def test_nothing_lies_beside_a_pipe(file, tmp_path):
     file("doc 1\n", "news.text/ids")
     os.mkfifo(tmp_path / "news.svm")
     assert Naming().names_of(LABELS, tmp_path / "news.svm") is None and read_ids(tmp_path / "news.svm") is None
-
-
-def test_ids_beside_the_data(file, tmp_path):
-    data = file("1 1:1\n", "news.svm")
-    assert read_ids(data) is None and read_ids("-") is None
-    file("doc 1\n=x\n", "news.text/ids")
-    assert list(read_ids(data)) == ["doc 1", "=x"]

@@ -45,9 +45,8 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="prctl i
 @pytest.fixture
 def folder(tmp_path):
     """A directory with a home, and an installation of its own that has a function for each damage, and `double`."""
-    shutil.copytree(
-        Path(mpu_cli.__file__).parent, tmp_path / "mpu_cli", ignore=shutil.ignore_patterns("__pycache__", "*.nb?")
-    )
+    made_by_python = shutil.ignore_patterns("__pycache__", "*.nb?")
+    shutil.copytree(Path(mpu_cli.__file__).parent, tmp_path / "mpu_cli", ignore=made_by_python)
     functions = [FUNCTION.format(name=name) for name in ("double", *DAMAGE)]
     text = "from mpu_cli.runtime.compilation import compiled\n" + "".join(functions)
     (tmp_path / "mpu_cli" / "small.py").write_text(text)

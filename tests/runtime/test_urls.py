@@ -13,12 +13,8 @@ DATA = bytes(range(256)) * 9000  # more than two buffers
 @pytest.fixture
 def server(served):
     url, files = served
-    files["/x"] = DATA
-    files["/cut"] = DATA[:-1000], len(DATA)
-    files["/reset"] = DATA[:1000], len(DATA)
-    files["/chunked"] = DATA, None
-    files["/denied"] = 403
-    files["/broken"] = 500
+    files |= {"/x": DATA, "/cut": (DATA[:-1000], len(DATA)), "/reset": (DATA[:1000], len(DATA))}
+    files |= {"/chunked": (DATA, None), "/denied": 403, "/broken": 500}
     return url
 
 

@@ -75,11 +75,8 @@ def serving(
 
 def trained(run, folder: Path) -> None:
     """Two models with other labels, one of texts, and one of texts with a thesaurus."""
-    rows = [
-        {"id": str(i), "text": "a law" if i % 2 else "a match", "tags": ["Law" if i % 2 else "Sport"]}
-        for i in range(60)
-    ]
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    rows = {"text": "a match", "tags": ["Sport"]}, {"text": "a law", "tags": ["Law"]}
+    lines = "".join(json.dumps({"id": str(i), **rows[i % 2]}) + "\n" for i in range(60))
     for name in ("texts", "subjects"):
         (folder / f"{name}.jsonl").write_text(lines)
     (folder / "subjects.tsv").write_text("".join(f"<{uri}>\t{name}\n" for uri, name in SUBJECTS.items()))
@@ -95,10 +92,10 @@ def trained(run, folder: Path) -> None:
 
 
 @pytest.fixture
-def service(made, tmp_path):
+def service(made, tmp_path, monkeypatch):
     """Serve a copy, m.mpu, of a model."""
-    pytest.importorskip("starlette")
-    pytest.importorskip("uvicorn")
+    application = pytest.importorskip("mpu_cli.serve.application")
+    monkeypatch.setattr(application, "_SECONDS_BETWEEN_LOOKS", 0.05)
     with ExitStack() as stack:
 
         def start(name: str, **options: Any) -> Asking:

@@ -58,7 +58,7 @@ def test_who_does_not_finish_a_request_is_sent_away(service, monkeypatch, sent, 
 
 def test_a_slow_client_is_told_that_the_service_ends(made, tmp_path, monkeypatch, caplog):
     """It left a traceback, and had status 500."""
-    monkeypatch.setattr(application, "_SECONDS_TO_FINISH", 1)
+    monkeypatch.setattr(application, "_SECONDS_TO_FINISH", 0.2)
     logging.getLogger("uvicorn").propagate = True
     with caplog.at_level(logging.INFO), ExitStack() as stack:
         with serving(made(trained) / "one.mpu") as asked:

@@ -35,10 +35,8 @@ def test_it_predicts_what_the_command_predicts(service, run, tmp_path):
     records = run("predict", tmp_path / "m.mpu", tmp_path / "x.svm", "--format", "jsonl").stdout.splitlines()
     assert [one["labels"] for one in found["predictions"]] == [json.loads(record)["labels"] for record in records]
     line = run("predict", tmp_path / "m.mpu", tmp_path / "x.svm", "--format", "scores").stdout.splitlines()[0]
-    scores = line.partition("#")[0].split()
-    assert found["predictions"][0]["scores"] == pytest.approx(
-        {label: float(score) for label, _, score in (entry.partition(":") for entry in scores)}, abs=1e-5
-    )
+    scores = {label: float(score) for label, score in re.findall(r"(\d+):(\S+)", line.partition("#")[0])}
+    assert found["predictions"][0]["scores"] == pytest.approx(scores, abs=1e-5)
     assert list(found["predictions"][1]["scores"]) == ["2", "1"]
     assert asked.ask("/predict", {"instances": []})[1]["predictions"] == []
 

@@ -34,10 +34,9 @@ def reference_block(block: bytes, reading: Reading, first_line: int = 1) -> list
 def parsed_block(block: bytes, reading: Reading, first_line: int = 1) -> list[Instance] | str:
     """Do the same with the kernel that is chosen."""
     try:
-        instances = instances_of(parse_block(block, first_line, "file", reading))
+        return instances_of(parse_block(block, first_line, "file", reading), reading)
     except InputError as error:
         return str(error)
-    return [(labels if reading.labels else [], features) for labels, features in instances]
 
 
 def reference_file(data: bytes, reading: Reading) -> list[Instance] | str:
@@ -78,10 +77,10 @@ def read_file(data: bytes, reading: Reading, block_bytes: int) -> list[Instance]
     instances = []
     try:
         for chunk in iter_stream(BytesIO(data), "file", reading, block_bytes, run=Run(jobs=1)):
-            instances += instances_of(chunk)
+            instances += instances_of(chunk, reading)
     except InputError as error:
         return str(error)
-    return [(labels if reading.labels else [], features) for labels, features in instances]
+    return instances
 
 
 def assert_reads_as_the_reference(data: bytes, reading: Reading, block_bytes: int) -> None:
@@ -99,13 +98,13 @@ def split(text: bytes) -> list[bytes]:
     return lines if lines[-1] else lines[:-1]
 
 
-def instances_of(dataset: Dataset) -> list[Instance]:
-    """Return the rows of a data set."""
+def instances_of(dataset: Dataset, reading: Reading) -> list[Instance]:
+    """Return the rows of a data set, with labels where these are read."""
     labels, features = dataset.labels, dataset.features
     columns, bits = features.indices.tolist(), features.data.view(np.uint32).tolist()
     return [
         (
-            labels.indices[labels.indptr[i] : labels.indptr[i + 1]].tolist(),
+            labels.indices[labels.indptr[i] : labels.indptr[i + 1]].tolist() if reading.labels else [],
             list(zip(columns[start:stop], bits[start:stop], strict=True)),
         )
         for i, (start, stop) in enumerate(zip(features.indptr[:-1].tolist(), features.indptr[1:].tolist(), strict=True))

@@ -12,9 +12,8 @@ line_tails = st.sampled_from(
 label_parts = st.lists(st.integers(0, 200), max_size=4, unique=True).map(lambda labels: ",".join(map(str, labels)))
 plain_lines = st.tuples(label_parts, line_tails).map("".join)
 other_lines = st.sampled_from(["# 1,2,3", "#", "3:1 4:5", ""])
-block_texts = st.tuples(st.lists(st.one_of(plain_lines, other_lines), max_size=6).map("\n".join), st.booleans()).map(
-    lambda text_newline: (text_newline[0] + "\n" * text_newline[1]).encode()
-)
+texts = st.lists(st.one_of(plain_lines, other_lines), max_size=6).map("\n".join)
+block_texts = st.tuples(texts, st.sampled_from(["", "\n"])).map("".join).map(str.encode)
 
 
 def label_sets(block: bytes) -> list[list[int]]:

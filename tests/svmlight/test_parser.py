@@ -78,7 +78,7 @@ def test_common_forms_need_no_reference(block, monkeypatch):
     assert parsed_block(block, Reading()) == expected
 
 
-def decimal_strings() -> list[str]:
+def test_values_are_bit_for_bit_those_of_scikit_learn():
     """Values of up to 19 digits, many of them in or next to the middle of two neighbouring float32."""
     rng = np.random.default_rng(0)
     low = rng.uniform(0.001, 1000, 3000).astype(np.float32)
@@ -86,11 +86,7 @@ def decimal_strings() -> list[str]:
     values = np.concatenate((rng.uniform(-1, 1, 3000), middle, np.nextafter(middle, 0), np.nextafter(middle, 1e9)))
     texts = [f"{value:.{digits}g}" for value in values for digits in (6, 9, 15, 16, 17, 18, 19)]
     exponents = [f"{value:.{digits}e}" for value in values[::7] for digits in (2, 8, 14, 15, 16, 17, 18)]
-    return texts + exponents + [repr(value) for value in values.tolist()]
-
-
-def test_values_are_bit_for_bit_those_of_scikit_learn():
-    texts = decimal_strings()
+    texts += exponents + [repr(value) for value in values.tolist()]
     block = b"".join(b"1 0:%s\n" % text.encode() for text in texts)
     theirs, _ = load_svmlight_file(BytesIO(block), multilabel=True, zero_based=True, dtype=np.float32)
     ours = parse_block(block, 1, "file").features
