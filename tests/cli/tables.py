@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,17 @@ def table(path: Path) -> list[dict[str, str]]:
     """Read the rows below comments and the names of columns."""
     lines = (line for line in path.read_text().splitlines() if not line.startswith("#"))
     return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def records(text: str) -> list[dict[str, Any]]:
+    """Read JSON lines."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def write_records(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
+    """Write JSON lines."""
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
 
 
 def label_sets(path: Path) -> list[set[int]]:

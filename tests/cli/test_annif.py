@@ -7,7 +7,8 @@ import os
 
 import pytest
 
-from tests.cli.training import message as said
+from tests.cli.tables import records, write_records
+from tests.cli.training import message
 
 VOCABULARY = "<https://e.org/a>\tApples\n<https://e.org/c>\tCars\n<https://e.org/s>\tSeas\n"
 DOCUMENTS = [
@@ -35,20 +36,20 @@ def write(kind: str, folder):
             writer.writerow(["document_id", "text", "subject_uris", "note"])
             writer.writerows([key, text, " ".join(uris(names)), "n"] for key, text, names in DOCUMENTS)
     elif kind == "corpus.jsonl":
-        path.write_text("".join(json.dumps(document(*one)) + "\n" for one in DOCUMENTS))
+        write_records(path, (document(*one) for one in DOCUMENTS))
     else:
         path.mkdir()
-        names_of = dict(zip("acs", ("Apples", "Cars", "Seas"), strict=True))
+        subjects = {line.split("/")[3][0]: line for line in VOCABULARY.splitlines(keepends=True)}
         for key, text, names in DOCUMENTS:
             if kind == "objects":
                 (path / f"{key}.json").write_text(json.dumps(document(key, text, names)))
                 continue
             (path / f"{key}.txt").write_text(text)
+            lines = [subjects[name] for name in names]
             if kind == "folder" and names:
-                rows = zip(uris(names), names, strict=True)
-                (path / f"{key}.tsv").write_text("".join(f"<{uri}>\t{names_of[name]}\n" for uri, name in rows))
+                (path / f"{key}.tsv").write_text("".join(lines))
             elif names:
-                (path / f"{key}.key").write_text("".join(f"{names_of[name]}\n" for name in names))
+                (path / f"{key}.key").write_text("".join(line.partition("\t")[2] for line in lines))
     return path
 
 
@@ -62,11 +63,8 @@ def corpus(run, tmp_path):
     def make(kind: str):
         (tmp_path / "vocabulary.tsv").write_text(VOCABULARY)
         source, data = write(kind, tmp_path), tmp_path / "corpus.svm"
-        result = run.ok(
-            *("vectorize", source, "--format", "annif", "--labels", tmp_path / "vocabulary.tsv", "-o", data),
-            *("--min-df", 1, "--stem", "none", "--json"),
-        )
-        return source, data, json.loads(result.stdout)
+        options = "--labels", tmp_path / "vocabulary.tsv", "-o", data, "--min-df", 1, "--stem", "none"
+        return source, data, run.json("vectorize", source, "--format", "annif", *options)
 
     return make
 
@@ -85,25 +83,22 @@ def test_each_kind_is_the_same_data(corpus, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_accepted_subjects_go_back(run, corpus, kind, tmp_path):
     source, data, _ = corpus(kind)
-    (tmp_path / "checked.tsv").write_text("instance\tlabel\tverdict\n3\tSeas\tyes\n4\tCars\tno\n4\tApples\tyes\n")
+    checked, new = tmp_path / "checked.tsv", tmp_path / "new"
+    checked.write_text("instance\tlabel\tverdict\n3\tSeas\tyes\n4\tCars\tno\n4\tApples\tyes\n")
     form = "annif" if kind.startswith("annif") else "csv" if kind.endswith("csv") else "jsonl"
-    new = tmp_path / "new"
-    run.ok(
-        *("apply", source, "--data", data, "--reviewed", tmp_path / "checked.tsv", "--remove-rejected", "-o", new),
-        *("--format", form),
-    )
+    options = "--data", data, "--reviewed", checked, "--remove-rejected"
+    run.ok("apply", source, *options, "-o", new, "--format", form)
     if form == "annif":
-        assert new.read_text().splitlines()[2:] == [
-            "deep sea fish\t<https://e.org/s>",
-            "old car, red apple\t<https://e.org/a>",
-        ]
+        third, fourth = new.read_text().splitlines()[2:]
+        assert third == "deep sea fish\t<https://e.org/s>"
+        assert fourth == "old car, red apple\t<https://e.org/a>"
     elif form == "csv":
         with new.open(newline="") as file:
             rows = list(csv.DictReader(file))
         assert [row["subject_uris"] for row in rows][2:] == ["<https://e.org/s>", "<https://e.org/a>"]
         assert rows[1] == {**rows[1], "subject_uris": "https://e.org/c https://e.org/s", "note": "n", "added": ""}
     else:
-        rows = [json.loads(line) for line in new.read_text().splitlines()]
+        rows = records(new.read_text())
         assert [row["subjects"] for row in rows][2:] == [[{"uri": "https://e.org/s"}], [{"uri": "https://e.org/a"}]]
         assert "added" not in rows[2]
 
@@ -112,12 +107,10 @@ def test_accepted_subjects_go_back(run, corpus, kind, tmp_path):
 def test_a_model_predicts_a_corpus(run, corpus, kind, tmp_path):
     source, data, _ = corpus(kind)
     run.ok("train", data, "--c", 0.9, "--cost", 30, "--epochs", 2, "--folds", 2, "-q")
-    result = run.ok("predict", tmp_path / "corpus.mpu", source, "--text-format", "annif", "--format", "jsonl", "-q")
-    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    args = "predict", tmp_path / "corpus.mpu", "--format", "jsonl", "-q"
+    rows = records(run.ok(*args, source, "--text-format", "annif").stdout)
     assert [row["id"] for row in rows] == (list("1234") if kind == "annif.tsv" else ["d1", "d2", "d3", "d4"])
-    other = run("predict", tmp_path / "corpus.mpu", data, "--format", "jsonl", "-q")
-    of_data = [json.loads(line)["labels"] for line in other.stdout.splitlines()]
-    assert [row["labels"] for row in rows] == of_data
+    assert [row["labels"] for row in rows] == [row["labels"] for row in records(run(*args, data).stdout)]
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.json", "a.key"])
@@ -128,15 +121,12 @@ def test_documents_are_regular_files(run, tmp_path, name):
     (corpus / "b.txt").write_text("text")
     os.mkfifo(corpus / name)
     result = run("vectorize", corpus, "-o", tmp_path / "o.svm")
-    if name == "a.key":  # of no document
-        assert result.exit_code == 0
-    else:
-        said(result)
+    assert result.exit_code == 0 if name == "a.key" else message(result)  # a key of no document
 
 
 def test_documents_that_are_deep(run, tmp_path):
     (tmp_path / "a.json").write_text('{"text": "x", "y": ' + "[" * 99_999 + "]" * 99_999 + "}")
-    said(run("vectorize", tmp_path, "-o", tmp_path / "o.svm"))
+    message(run("vectorize", tmp_path, "-o", tmp_path / "o.svm"))
 
 
 def test_documents_have_a_longest(run, tmp_path):
@@ -146,5 +136,4 @@ def test_documents_have_a_longest(run, tmp_path):
         corpus.mkdir()
         with (corpus / name).open("wb") as out:
             out.truncate(1 << 30)
-        result = run("vectorize", corpus, "-o", tmp_path / "o.svm")
-        said(result)
+        message(run("vectorize", corpus, "-o", tmp_path / "o.svm"))

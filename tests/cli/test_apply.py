@@ -1,10 +1,10 @@
 """`mpu apply`: accepted tags go back into the records that data were made of."""
 
-import csv
 import json
-from io import StringIO
 
 import pytest
+
+from tests.cli.tables import records, write_records
 
 TOPICS = {"red apple sweet": ["fruit", "food"], "green pear sweet": ["fruit"], "blue car fast": ["car"], "old car": []}
 HEADER = "instance\tlabel\tverdict\n"
@@ -14,20 +14,13 @@ HEADER = "instance\tlabel\tverdict\n"
 def collection(run, tmp_path):
     """Records, in which only some fields matter, and the data file made of them."""
 
-    def make(form: str = "jsonl", ids: bool = True):
-        path = tmp_path / f"books.{form}"
+    def make(ids: bool = True):
+        path = tmp_path / "books.jsonl"
         rows = [
             {"n": i, **({"id": f"b{i}"} if ids else {}), "tags": tags, "text": text, "more": f'"{i}", é'}
             for i, (text, tags) in enumerate(TOPICS.items())
         ]
-        if form == "jsonl":
-            path.write_text("".join(json.dumps(row, ensure_ascii=bool(row["n"] % 2)) + "\n" for row in rows))
-        else:
-            out = StringIO()
-            writer = csv.DictWriter(out, rows[0], delimiter="," if form == "csv" else "\t")
-            writer.writeheader()
-            writer.writerows(row | {"tags": "; ".join(row["tags"])} for row in rows)
-            path.write_bytes(out.getvalue().encode())
+        path.write_text("".join(json.dumps(row, ensure_ascii=bool(row["n"] % 2)) + "\n" for row in rows))
         run.ok("vectorize", path, "-o", tmp_path / "books.svm", "-q", "--min-df", 1)
         return path
 
@@ -45,7 +38,7 @@ def decided(tmp_path):
 
 
 def objects(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return records(path.read_text())
 
 
 def test_only_tags_change(run, collection, decided, tmp_path):
@@ -62,33 +55,29 @@ def test_only_tags_change(run, collection, decided, tmp_path):
 
 def test_a_tag_whose_name_is_that_of_another_label_is_written_as_its_uri(run, decided, tmp_path):
     """Read again, the new records say what was decided."""
-    (tmp_path / "names").write_text(
-        "<https://x.org/bank>\tbank\n<https://x.org/shore>\tbank\n<https://x.org/bed>\tbed\n"
-    )
-    books, new = tmp_path / "books.jsonl", tmp_path / "new.jsonl"
+    books, new, uri = tmp_path / "books.jsonl", tmp_path / "new.jsonl", "https://x.org/"
+    (tmp_path / "names").write_text(f"<{uri}bank>\tbank\n<{uri}shore>\tbank\n<{uri}bed>\tbed\n")
     books.write_text('{"text": "money", "tags": ["bank"]}\n{"text": "river", "tags": ["bed"]}\n')
     run.ok("vectorize", books, "--labels", tmp_path / "names", "-q", "-o", tmp_path / "books.svm")
     run.ok("apply", books, "--reviewed", decided("1 3 yes", "2 1 yes", "2 2 yes"), "-o", new)
-    assert [one["tags"] for one in objects(new)] == [["bank", "bed"], ["bed", "bank", "https://x.org/shore"]]
+    assert [one["tags"] for one in objects(new)] == [["bank", "bed"], ["bed", "bank", f"{uri}shore"]]
     run.ok("vectorize", new, "--like", tmp_path / "books.svm", "-q", "-o", tmp_path / "new.svm")
     assert [line.split()[0] for line in (tmp_path / "new.svm").read_text().splitlines()] == ["1,3", "1,2,3"]
 
 
 def test_rejected_tags_are_removed_where_that_is_asked(run, collection, decided, tmp_path):
     books, new = collection(), tmp_path / "new.jsonl"
-    result = run(
-        "apply", books, "--reviewed", decided("1 food no", "3 food no"), "--remove-rejected", "-o", new, "--json"
-    )
+    checked = decided("1 food no", "3 food no")
+    report = run.json("apply", books, "--reviewed", checked, "--remove-rejected", "-o", new)
     others = dict.fromkeys(("added", "decided", "suggested", "implied", "absent"), 0)
-    assert json.loads(result.stdout) == {"records": 4, "changed": 1, "removed": 1, "warnings": []} | others
+    assert report == {"records": 4, "changed": 1, "removed": 1, "warnings": []} | others
     assert [row["tags"] for row in objects(new)] == [["fruit"], ["fruit"], ["car"], []]
     assert not any("added" in row for row in objects(new))
 
 
 def test_a_field_called_subjects_is_no_corpus_of_annif(run, decided, tmp_path):
-    books, new = tmp_path / "books.jsonl", tmp_path / "new.jsonl"
     rows = [{"text": text, "subjects": tags} for text, tags in TOPICS.items()]
-    books.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    books, new = write_records(tmp_path / "books.jsonl", rows), tmp_path / "new.jsonl"
     data = tmp_path / "data.svm"  # its name says nothing: that it was made of the records is enough
     run.ok("vectorize", books, "--tags", "subjects", "-o", data, "-q", "--min-df", 1)
     run.ok("apply", books, "--reviewed", decided("1 car yes"), "-o", new)
@@ -120,23 +109,14 @@ def test_suggestions_count_from_a_probability_unless_decided(run, collection, de
 
 
 def test_records_are_matched_by_their_ids(run, collection, decided, tmp_path):
-    books, new = collection(), tmp_path / "new.jsonl"
-    lines = books.read_text().splitlines()
-    other = tmp_path / "edited.jsonl"
-    rows = [
-        {"id": "b9", "tags": [], "text": "new"},
-        json.loads(lines[2]) | {"tags": ["car", "fruit"]},
-        json.loads(lines[0]),
-    ]
-    other.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    first, _, third, _ = objects(collection())
+    rows = [{"id": "b9", "tags": [], "text": "new"}, third | {"tags": ["car", "fruit"]}, first]
+    other, new = write_records(tmp_path / "edited.jsonl", rows), tmp_path / "new.jsonl"
     checked = decided("1 car yes", "3 fruit yes", "4 car yes")
     result = run("apply", other, "--data", tmp_path / "books.svm", "--reviewed", checked, "-o", new)
     assert "warning: 1 instance with decisions is not in" in result.stderr
-    assert [(row["id"], row["tags"]) for row in objects(new)] == [
-        ("b9", []),
-        ("b2", ["car", "fruit"]),
-        ("b0", ["fruit", "food", "car"]),
-    ]
+    tags = {"b9": [], "b2": ["car", "fruit"], "b0": ["fruit", "food", "car"]}
+    assert [(row["id"], row["tags"]) for row in objects(new)] == list(tags.items())
 
 
 def test_records_without_ids_are_matched_by_their_order(run, collection, decided, tmp_path):
@@ -161,9 +141,7 @@ def test_records_without_ids_are_matched_by_their_order(run, collection, decided
         (["1 car yes"], ("--data", "nowhere.svm"), "nowhere"),
     ],
 )
-def test_what_cannot_be_applied_is_refused_and_nothing_written(
-    run, collection, decided, tmp_path, rows, options, problem
-):
+def test_what_cannot_be_applied_is_refused(run, collection, decided, tmp_path, rows, options, problem):
     books, new = collection(), tmp_path / "new.jsonl"
     result = run("apply", books, "--reviewed", decided(*rows), "-o", new, *options)
     assert (result.exit_code, new.exists()) == (1, False)
@@ -184,8 +162,7 @@ def test_a_tag_with_the_separator_is_refused(run, tmp_path, decided):
     books, names = tmp_path / "books.csv", tmp_path / "names"
     books.write_text("text,tags\nred apple,fruit\nred car,\n")
     names.write_text("fruit\ncar; fast\n")
-    options = "--labels", names, "--min-df", 1, "-q"
-    run.ok("vectorize", books, "-o", tmp_path / "books.svm", *options)
+    run.ok("vectorize", books, "-o", tmp_path / "books.svm", "--labels", names, "--min-df", 1, "-q")
     result = run("apply", books, "--reviewed", decided("2 2 yes"), "-o", tmp_path / "new.csv")
     assert result.exit_code == 1
     assert f"{books}:3: the tag 'car; fast' has ';' in it" in result.stderr

@@ -1,19 +1,18 @@
 """Data and the directory beside them: what belongs to other data is an error, or left out, and never used."""
 
 import gzip
-import json
 
 import pytest
 
 from mpu_cli.cli.actions import vectorize
+from tests.cli.tables import write_records
 from tests.cli.training import QUICK, message
 
 
 def make(run, folder):
     for name, words in {"v": ("red", "green"), "w": ("sun", "w")}.items():
-        rows = [{"id": f"{name}{i}", "text": f"{words[i % 2]} {name} {i}", "tags": [words[i % 2]]} for i in range(20)]
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        run.ok("vectorize", folder / f"{name}.jsonl", "-o", folder / f"{name}.svm")
+        rows = ({"id": f"{name}{i}", "text": f"{words[i % 2]} {name} {i}", "tags": [words[i % 2]]} for i in range(20))
+        run.ok("vectorize", write_records(folder / f"{name}.jsonl", rows), "-o", folder / f"{name}.svm")
         run.ok("train", folder / f"{name}.svm", *QUICK)
 
 

@@ -1,5 +1,3 @@
-import tracemalloc
-
 import pytest
 
 from mpu_cli.cli.actions import corrupt as module
@@ -8,6 +6,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.runtime.run import Run
 from tests.cli.tables import label_sets
 from tests.golden import refused
+from tests.memory import peak
 
 TEXT = (
     b"9 50 20\r\n1,2,3 1:0.50\t7:1 # a, b\r\n# comment 1,2\n4#x\n\n 3:1\n"
@@ -70,9 +69,6 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     peaks = []
     for repeats in (12_000, 48_000):  # either is many more blocks than are read ahead
         (tmp_path / "in").write_bytes(line * repeats)
-        tracemalloc.start()
-        corrupt(tmp_path / "in", tmp_path / "out", 0.5, removed=tmp_path / "removed")
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
+        peaks.append(peak(lambda: corrupt(tmp_path / "in", tmp_path / "out", 0.5, removed=tmp_path / "removed")))
     # How many threads are at their peak at the same time is chance; what is kept of the larger file would not be.
     assert peaks[1] - peaks[0] < 0.2 * len(line) * 36_000

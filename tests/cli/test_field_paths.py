@@ -1,9 +1,9 @@
 """Fields within objects of JSON lines, such as ``meta.tags``: every command that takes records finds them."""
 
-import json
-
 import pytest
 
+from tests.cli.tables import records as rows_of
+from tests.cli.tables import write_records
 from tests.cli.training import QUICK
 
 RECORDS = [
@@ -17,8 +17,7 @@ FIELDS = "--text", "meta.title", "--tags", "meta.tags", "--id", "meta.id"
 
 def write(path, records=RECORDS):
     rows = ({"meta": {"id": key, "title": text, "tags": tags}, "n": 1} for key, text, tags in records)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write_records(path, rows)
 
 
 @pytest.fixture
@@ -42,7 +41,7 @@ def test_another_file_is_vectorised_like_the_first(run, books, tmp_path):
 def test_predictions_have_the_ids(run, books, tmp_path):
     run.ok("train", tmp_path / "books.svm", *QUICK)
     result = run.ok("predict", tmp_path / "books.mpu", books, "--format", "jsonl")
-    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == list("abcd")
+    assert [row["id"] for row in rows_of(result.stdout)] == list("abcd")
 
 
 def test_the_page_shows_the_text_of_each_record(run, books, tmp_path):
@@ -59,7 +58,7 @@ def test_tags_are_added_and_removed_where_they_are(run, books, tmp_path):
     checked.write_text("instance\tlabel\tverdict\n1\tfood\tyes\n2\tfood\tno\n4\tcar\tyes\n")
     options = "--reviewed", checked, "--remove-rejected", "--added", "meta.added"
     run.ok("apply", books, *options, "-o", new)
-    before, after = ([json.loads(line) for line in path.read_text().splitlines()] for path in (books, new))
+    before, after = (rows_of(path.read_text()) for path in (books, new))
     before[0]["meta"] |= {"tags": ["fruit", "food"], "added": ["food"]}
     before[1]["meta"] |= {"tags": ["fruit"]}
     before[3]["meta"] |= {"tags": ["car"], "added": ["car"]}

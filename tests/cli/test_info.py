@@ -12,6 +12,7 @@ import pytest
 from mpu_cli import MPUClassifier, __version__, bundle
 from mpu_cli.svmlight.reader import read
 from tests.bundle.models import edit
+from tests.cli.tables import write_records
 from tests.cli.training import QUICK, TINY, message
 
 FIXTURES = Path(__file__).parents[1] / "bundle" / "fixtures"
@@ -145,10 +146,9 @@ def test_a_model_of_a_kernel_has_no_weight_for_a_feature(run, digits, tmp_path):
 
 
 def test_features_by_name(run, tmp_path):
-    texts = [("a ballot and a vote", "elections"), ("a ball and a goal", "sport"), ("nothing else", "")]
-    lines = (json.dumps({"text": text, "tags": [tag] if tag else []}) for text, tag in texts * 10)
-    (tmp_path / "news.jsonl").write_text("\n".join(lines))
-    run.ok("vectorize", tmp_path / "news.jsonl", "-o", tmp_path / "news.svm", "--stem", "none")
+    texts = [("a ballot and a vote", ["elections"]), ("a ball and a goal", ["sport"]), ("nothing else", [])]
+    news = write_records(tmp_path / "news.jsonl", ({"text": text, "tags": tags} for text, tags in texts * 10))
+    run.ok("vectorize", news, "-o", tmp_path / "news.svm", "--stem", "none")
     run.ok("train", tmp_path / "news.svm", *CHOSEN, "-q")
     (label,) = told(run, tmp_path / "news.mpu", "--label", "sport")["of_labels"]
     names = {entry["name"] for entry in label["features_for"]}

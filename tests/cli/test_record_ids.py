@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.cli.tables import data_of_page, table
+from tests.cli.tables import data_of_page, table, write_records
 from tests.cli.training import message
 
 TOPICS = {"apple": "fruit", "pear": "fruit", "car": "=wheels", "bus": "=wheels"}
@@ -16,15 +16,12 @@ TOPICS = {"apple": "fruit", "pear": "fruit", "car": "=wheels", "bus": "=wheels"}
 @pytest.fixture
 def books(run, tmp_path):
     """Records with ids, titles and abstracts, and the data file made of them."""
-    path = tmp_path / "in" / "books.jsonl"
-    path.parent.mkdir()
-    words = [(f"b{i}", *each) for i, each in enumerate(list(TOPICS.items()) * 15)]
+    (tmp_path / "in").mkdir()
     rows = [
-        {"id": key, "title": f"Of {word}", "abstract": f"a sweet {word}" * (key != "b3"), "tags": [tag][: i % 5]}
-        for i, (key, word, tag) in enumerate(words)
+        {"id": f"b{i}", "title": f"Of {word}", "abstract": f"a sweet {word}" * (i != 3), "tags": [tag][: i % 5]}
+        for i, (word, tag) in enumerate(list(TOPICS.items()) * 15)
     ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    data = tmp_path / "books.svm"
+    path, data = write_records(tmp_path / "in" / "books.jsonl", rows), tmp_path / "books.svm"
     run.ok("vectorize", path, "--text", "title", "--text", "abstract", "--min-df", 1, "-o", data, "-q")
     return SimpleNamespace(records=path, data=data, rows=rows)
 
@@ -48,8 +45,6 @@ def test_suggestions_have_ids_and_names(run, books, tmp_path):
     assert list(rows[0]) == ["instance", "id", "label", "probability", "verdict", "source"]
     assert {row["id"] == f"b{int(row['instance']) - 1}" for row in rows} == {True}
     assert {row["label"] for row in rows} <= {"fruit", "'=wheels"}
-    run.ok("suggest", books.data, "--top", 8, *QUICK, "--numbers", "-o", out, "-q")
-    assert {row["label"] for row in table(out)} <= {"1", "2"}
 
 
 REVIEWS = {
@@ -91,8 +86,7 @@ def test_numbers_of_labels_are_read_where_names_are_not(run, tmp_path):
     checked.write_text("instance\tlabel\tnumber\tverdict\n1\tsports\t2\tyes\n")
     run.ok("train", tmp_path / "n.svm", "--reviewed", checked, *QUICK[:-2], "-q")
     (tmp_path / "tags").write_text("music\nart\n")
-    result = run("train", tmp_path / "n.svm", "--reviewed", checked, "--labels", tmp_path / "tags", "-q")
-    message(result)
+    message(run("train", tmp_path / "n.svm", "--reviewed", checked, "--labels", tmp_path / "tags", "-q"))
 
 
 def test_the_page_finds_texts_titles_and_ids_by_itself(page_of, books):
@@ -106,8 +100,7 @@ def test_the_page_finds_texts_titles_and_ids_by_itself(page_of, books):
 
 
 def test_texts_are_those_of_the_ids_where_records_have_changed(page_of, books):
-    changed = [{"id": "new", "title": "New", "abstract": ""}, *books.rows[:0:-1]]
-    books.records.write_text("".join(json.dumps(row) + "\n" for row in changed))
+    write_records(books.records, [{"id": "new", "title": "New", "abstract": ""}, *books.rows[:0:-1]])
     data, said = page_of()
     assert "is not the file that the data were made from; name them by --text" in said
     assert "f" in data["items"][1]
@@ -127,18 +120,15 @@ def test_without_the_records_the_page_shows_features(page_of, books):
 @pytest.mark.parametrize("kind", ["file", "pipe", "device", "directory"])
 def test_a_manifest_puts_no_other_file_into_the_page(page_of, books, tmp_path, kind):
     """A manifest that others made named ../.ssh/id_ed25519, and the page had the key in it."""
-    secret = tmp_path / "secret"
-    match kind:
-        case "file":
-            secret.write_text("PRIVATE KEY\n" * len(books.rows))
-        case "pipe":
-            os.mkfifo(secret)
-        case "device":
-            secret = Path("/dev/zero")
-        case "directory":
-            secret.mkdir()
-            for number in range(len(books.rows)):
-                (secret / f"{number}.txt").write_text("PRIVATE KEY")
+    secret = Path("/dev/zero") if kind == "device" else tmp_path / "secret"
+    if kind == "file":
+        secret.write_text("PRIVATE KEY\n" * len(books.rows))
+    elif kind == "pipe":
+        os.mkfifo(secret)
+    elif kind == "directory":
+        secret.mkdir()
+        for number in range(len(books.rows)):
+            (secret / f"{number}.txt").write_text("PRIVATE KEY")
     manifest = books.data.with_suffix(".text") / "manifest.json"
     values = json.loads(manifest.read_text())
     values["records"] |= {"file": os.path.relpath(secret, books.data.parent), "form": "annif"}

@@ -1,6 +1,5 @@
 """From a thesaurus to suggestions: labels with a URI, further names, and broader labels."""
 
-import csv
 import json
 
 import numpy as np
@@ -9,9 +8,11 @@ import pytest
 from mpu_cli.bundle import load
 from mpu_cli.core.explanation import explain
 from mpu_cli.svmlight.reader import read
-from tests.cli.tables import data_of_page, table
+from tests.cli.tables import data_of_page, records, table, write_records
 from tests.text.test_thesaurus import TURTLE
 
+URI = "https://example.org/"
+NUT = f"{URI}nut"
 QUICK = "--c", 0.5, "--cost", 30, "--epochs", 5, "-q"
 TEXTS = ["red apple sweet", "green apple sweet", "green pear sweet", "yellow pear soft", "brown walnut hard", "walnut"]
 TAGS = [["Apple"], ["https://example.org/apple"], ["Pear"], ["<https://example.org/pear>"], ["Nuss"], ["Fruits"]]
@@ -21,10 +22,9 @@ TAGS = [["Apple"], ["https://example.org/apple"], ["Pear"], ["<https://example.o
 def vectors(run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("thesaurus")
     (folder / "t.ttl").write_text(TURTLE)
-    rows = [{"id": str(i), "text": TEXTS[i % 6], "tags": TAGS[i % 6]} for i in range(60)]
-    (folder / "books.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    options = "--labels", folder / "t.ttl", "-o", folder / "books.svm"
-    result = run.ok("vectorize", folder / "books.jsonl", *options)
+    rows = ({"id": str(i), "text": TEXTS[i % 6], "tags": TAGS[i % 6]} for i in range(60))
+    books = write_records(folder / "books.jsonl", rows)
+    result = run.ok("vectorize", books, "--labels", folder / "t.ttl", "-o", folder / "books.svm")
     assert "has names in en, de: those in 'en' are used; --language chooses another" in result.stderr
     assert "1 deprecated concept of" in result.stderr
     assert "10 tags that name several labels, taken for the first of these" in result.stderr
@@ -37,31 +37,34 @@ def test_tags_are_labels_by_any_name_and_by_uri(vectors):
     assert first == ["1", "1", "5", "5", "3", "2"]
 
 
-def test_predictions_have_uris(run, vectors, tmp_path):
-    run.ok("train", vectors / "books.svm", "-o", tmp_path / "m", *QUICK, "--levels", 1)
+@pytest.fixture(scope="module")
+def model(run, vectors, tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "m"
+    run.ok("train", vectors / "books.svm", "-o", path, *QUICK, "--levels", 1)
+    return path
+
+
+def test_predictions_have_uris(run, model, tmp_path):
     out = tmp_path / "out"
-    run.ok("predict", tmp_path / "m", "--text", "apple", "--format", "jsonl", "--top-k", 5, "-o", out)
-    record = json.loads(out.read_text())
-    assert dict(zip(record["labels"], record["uris"], strict=True))["Pear"] == "https://example.org/pear"
-    run.ok("predict", tmp_path / "m", "--text", "apple", "--format", "tsv", "--top-k", 5, "-o", out)
-    rows = list(csv.DictReader(out.read_text().splitlines(), delimiter="\t"))
-    assert {row["label"]: row["uri"] for row in rows}["Nuss"] == "https://example.org/nut"
-    by_number = run("predict", tmp_path / "m", "--text", "apple", "--numbers", "--format", "tsv", "--top-k", 5).stdout
-    found = [row["uri"] for row in csv.DictReader(by_number.splitlines(), delimiter="\t")]
-    assert found == [row["uri"] for row in rows]
+    args = "predict", model, "--text", "apple", "--top-k", 5, "-o", out, "--format"
+    run.ok(*args, "jsonl")
+    (record,) = records(out.read_text())
+    assert dict(zip(record["labels"], record["uris"], strict=True))["Pear"] == f"{URI}pear"
+    run.ok(*args, "tsv")
+    rows = table(out)
+    assert {row["label"]: row["uri"] for row in rows}["Nuss"] == NUT
+    run.ok(*args, "tsv", "--numbers")
+    assert [row["uri"] for row in table(out)] == [row["uri"] for row in rows]
 
 
-def test_predictions_have_what_their_labels_imply(run, vectors, tmp_path):
-    run.ok("train", vectors / "books.svm", "-o", tmp_path / "m", *QUICK, "--levels", 1)
-    args = "predict", tmp_path / "m", "--text", "pear", "--fill-implied", "--top-k", 1, "--format"
+def test_predictions_have_what_their_labels_imply(run, model, tmp_path):
+    args = "predict", model, "--text", "pear", "--fill-implied", "--top-k", 1, "--format"
     record = json.loads(run(*args, "jsonl").stdout)
     assert record["labels"] == ["Pear", "Fruit"]
     assert record["probabilities"][0] == record["probabilities"][1]
-    assert record["uris"][1] == "https://example.org/fruit"
-    assert [row["label"] for row in csv.DictReader(run(*args, "tsv").stdout.splitlines(), delimiter="\t")] == [
-        "Pear",
-        "Fruit",
-    ]
+    assert record["uris"][1] == f"{URI}fruit"
+    run.ok(*args, "tsv", "-o", tmp_path / "out")
+    assert [row["label"] for row in table(tmp_path / "out")] == ["Pear", "Fruit"]
     assert run(*args, "labels").stdout == "2,5\n"
     (tmp_path / "not").write_text("Fruit\n")
     assert json.loads(run(*args, "jsonl", "--exclude", tmp_path / "not").stdout)["labels"] == ["Pear"]
@@ -81,9 +84,7 @@ def test_why_a_label_is_suggested(run, vectors, tmp_path):
     options = "--per-instance", 5, "-o", out, *QUICK, "--levels", 2, "--why"
     run.ok("suggest", vectors / "books.svm", *options, "--numbers", "--model", model)
     features, trained = read(vectors / "books.svm").features.toarray(), load(model)
-    weights = dict(
-        zip(trained.label_ids.tolist(), (explain(trained.predictor, k).features for k in range(5)), strict=True)
-    )
+    weights = {label: explain(trained.predictor, k).features for k, label in enumerate(trained.label_ids.tolist())}
     rows = table(out)
     assert len(rows) > 20
     for row in rows:
@@ -104,30 +105,24 @@ def test_the_page_has_the_next_broader_labels(run, vectors, tmp_path):
 
 
 def test_a_new_file_like_it_knows_the_broader_labels_too(run, vectors, tmp_path):
-    options = "--like", vectors / "books.svm", "-o", tmp_path / "new.svm"
-    run.ok("vectorize", vectors / "books.jsonl", *options)
+    run.ok("vectorize", vectors / "books.jsonl", "--like", vectors / "books.svm", "-o", tmp_path / "new.svm")
     assert (tmp_path / "new.text" / "broader").read_text() == "1\t2\n5\t2\n"
-
-
-NUT = "https://example.org/nut"
 
 
 def test_records_get_the_broader_tags_that_theirs_imply(run, vectors, tmp_path):
     """Not where they are decided no, or the record is closed."""
-    (tmp_path / "checked.tsv").write_text(
-        "id\tlabel\tverdict\n1\tFruit\tno\n2\t*\tno\n4\t1\tyes\n7\t1\tno\n7\tNuss\tyes\n"
-    )
+    checked = tmp_path / "checked.tsv"
+    checked.write_text("id\tlabel\tverdict\n1\tFruit\tno\n2\t*\tno\n4\t1\tyes\n7\t1\tno\n7\tNuss\tyes\n")
     args = "apply", vectors / "books.jsonl", "--fill-implied", "-o", tmp_path / "new.jsonl", "-q"
-    result = run(*args, "--reviewed", tmp_path / "checked.tsv", "--remove-rejected", "--json")
-    done = json.loads(result.stdout)
-    rows = [json.loads(line) for line in (tmp_path / "new.jsonl").read_text().splitlines()]
+    done = run.json(*args, "--reviewed", checked, "--remove-rejected")
+    rows = records((tmp_path / "new.jsonl").read_text())
     added = [row.get("added", []) for row in rows]
     assert added[:8] == [["Fruit"], [], [], ["Fruit"], ["Apple", "Fruit"], [], ["Fruit"], [NUT]]
     assert rows[7]["tags"] == [NUT]  # its own tag was a URI, too
     assert (done["decided"], done["implied"]) == (2, sum(map(len, added)) - 2)
     run.ok(*args)
     lines = (tmp_path / "new.jsonl").read_text().splitlines()
-    assert [sum(fruit in line for line in lines) for fruit in ('"Fruit"', '"https://example.org/fruit"')] == [30, 10]
+    assert [sum(fruit in line for line in lines) for fruit in ('"Fruit"', f'"{URI}fruit"')] == [30, 10]
 
 
 @pytest.fixture(scope="module")
@@ -135,27 +130,24 @@ def with_deprecated(run, tmp_path_factory):
     """Records of which some have a deprecated concept, by name or by URI, and others lack it."""
     folder = tmp_path_factory.mktemp("deprecated")
     (folder / "t.ttl").write_text(TURTLE)
-    of_text = {"red apple sweet": ["Apple"], "round pome hard": ["Pome"], "yellow pear soft": ["Pear"]}
-    rows = [
-        {
-            "text": text,
-            "tags": [] if i % 5 == 0 else ["https://example.org/old"] if tags == ["Pome"] and i % 2 else tags,
+    rows = []
+    for i in range(40):
+        of_text = {
+            "red apple sweet": "Apple",
+            "round pome hard": f"{URI}old" if i % 2 else "Pome",
+            "yellow pear": "Pear",
         }
-        for i in range(40)
-        for text, tags in of_text.items()
-    ]
-    (folder / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    options = ("--language", "en", "--labels", folder / "t.ttl", "-o", folder / "b.svm")
-    run.ok("vectorize", folder / "b.jsonl", *options)
+        rows += [{"text": text, "tags": [tag] * (i % 5 > 0)} for text, tag in of_text.items()]
+    books = write_records(folder / "b.jsonl", rows)
+    run.ok("vectorize", books, "--language", "en", "--labels", folder / "t.ttl", "-o", folder / "b.svm")
     return folder
 
 
 def test_a_deprecated_concept_that_records_have_is_a_label_after_the_others(run, with_deprecated, tmp_path):
     names = (with_deprecated / "b.text" / "labels").read_text().splitlines()
-    assert names[5:] == ["Pome\thttps://example.org/old"]
+    assert names[5:] == [f"Pome\t{URI}old"]
     assert (with_deprecated / "b.text" / "deprecated").read_text() == "6\n"
-    like = ("--like", with_deprecated / "b.svm", "-o", tmp_path / "c.svm")
-    run.ok("vectorize", with_deprecated / "b.jsonl", *like)
+    run.ok("vectorize", with_deprecated / "b.jsonl", "--like", with_deprecated / "b.svm", "-o", tmp_path / "c.svm")
     assert (tmp_path / "c.text" / "deprecated").read_text() == "6\n"
 
 

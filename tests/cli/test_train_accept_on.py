@@ -8,11 +8,14 @@ import re
 import shutil
 import signal
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from mpu_cli.cli import mpu
 from mpu_cli.cli.commands import KS, METRICS
 from mpu_cli.evaluation.bootstrap import SAMPLES_F1, SET_METRICS, ranking_names
+from mpu_cli.inputs.training_data import TrainingData
 from tests.cli.training import ALONE, message
 from tests.folders import contents, model_files
 from tests.forked import PROCESSES
@@ -97,18 +100,13 @@ def test_a_better_model_is_accepted_and_those_before_are_kept(three):
     assert three.left_over() == []
 
 
-def test_a_worse_model_is_rejected_in_one_line(three):
+def test_a_worse_model_is_rejected_in_one_line_and_in_the_report(three):
     before = contents(three.folder)
     result = three.train(4, "-q")
     assert (result.exit_code, result.stdout) == (3, "")
     (line,) = result.stderr.splitlines()
-    assert line.startswith(
-        f"error: {three.model} stays: the present one is ahead of the new model by 0.150 micro-F1, 95 %"
-    )
+    assert "news.mpu stays: the present one is ahead of the new model by 0.150 micro-F1, 95 %" in line
     assert contents(three.folder) == {**before, "news.svm": three.data.read_bytes()}
-
-
-def test_the_report_of_a_rejected_model_says_so(three):
     result = three.train(4, "--json")
     assert (result.exit_code, json.loads(result.stdout)["acceptance"]["accepted"]) == (3, False)
     assert re.search("^rejected +the present one is ahead", three.train(4).stdout, re.MULTILINE)
@@ -209,17 +207,17 @@ def test_while_the_model_is_gone_a_new_one_is_compared_with_the_kept_ones(three)
     assert three.kept() == {1: 2, 2: 3}
 
 
-@pytest.mark.parametrize("kind", ["file", "directory", "dangling link"])
+FOREIGN = {
+    "file": lambda path: path.write_text("mine"),
+    "directory": lambda path: (path / "notes").mkdir(parents=True),
+    "dangling link": lambda path: path.symlink_to("nowhere"),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
 def test_what_is_no_model_is_not_touched(three, kind):
     other = three.path(3)
-    match kind:
-        case "file":
-            other.write_text("mine")
-        case "directory":
-            other.mkdir()
-            (other / "notes.txt").write_text("mine")
-        case "dangling link":
-            other.symlink_to("nowhere")
+    FOREIGN[kind](other)
     before = contents(three.folder)
     result = three.train(0, "-q")
     assert result.exit_code == 1
@@ -310,8 +308,6 @@ def test_test_data_that_do_not_fit_decide_nothing(nights, is_first):
 
 def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(three, monkeypatch):
     """Where a file system has no locks, or somebody has copied files."""
-    from mpu_cli.inputs.training_data import TrainingData
-
     assembled = TrainingData.assembled
 
     def replaced(*arguments):
@@ -331,8 +327,8 @@ STEPS = 12  # in which a training that replaces a model changes files
 class Faults:
     """Counts what changes files, and lets one of these steps fail."""
 
-    def __init__(self, monkeypatch, fail) -> None:
-        self.steps, self.at, self.fail = 0, None, fail
+    def __init__(self, monkeypatch, at: int, fail) -> None:
+        self.steps, self.at, self.fail = 0, at, fail
         for owner, name in ((Path, "replace"), (Path, "rename"), (Path, "hardlink_to"), (os, "write"), (Path, "mkdir")):
             monkeypatch.setattr(owner, name, self._counted(getattr(owner, name)))
 
@@ -344,10 +340,6 @@ class Faults:
             return function(*arguments, **options)
 
         return counted
-
-
-def full_disk():
-    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def check_whole(nights: Nights) -> None:
@@ -366,8 +358,7 @@ def check_whole(nights: Nights) -> None:
 @pytest.mark.parametrize("at", [1, 7, STEPS + 1, *slow(2, 3, 4, 5, 6, *range(8, STEPS + 1))])
 def test_a_disk_that_is_full_at_any_step(three, monkeypatch, at):
     with monkeypatch.context() as patch:
-        faults = Faults(patch, full_disk)
-        faults.at = at
+        faults = Faults(patch, at, Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
         result = three.train(0, "-q")
     assert (faults.steps >= at) == (at <= STEPS)
     assert result.exit_code in (0, 1)
@@ -377,15 +368,9 @@ def test_a_disk_that_is_full_at_any_step(three, monkeypatch, at):
     check_whole(three)
 
 
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def train_and_die(at: int, arguments: list[str]) -> None:
-    from mpu_cli.cli import mpu
-
     with pytest.MonkeyPatch.context() as patch:
-        Faults(patch, die).at = at
+        Faults(patch, at, lambda: os.kill(os.getpid(), signal.SIGKILL))
         mpu(arguments, prog_name="mpu")
 
 

@@ -1,11 +1,12 @@
 """``mpu train`` where names of labels teach: from texts, or with ``--label-features``."""
 
-import csv
 import json
+import re
 
 import pytest
 
 from mpu_cli import bundle
+from tests.cli.tables import records, table, write_records
 
 QUICK = ("--levels", 1, "--c", 0.9, "--cost", 30, "--eta0", 8, "--epochs", 5)
 SUBJECTS = ("television", "football", "chemistry", "painting", "railways")
@@ -14,16 +15,16 @@ SUBJECTS = ("television", "football", "chemistry", "painting", "railways")
 @pytest.fixture
 def texts(run, tmp_path):
     """Vectors of texts in which the subjects stand; railways is a name that no text is annotated with."""
-    records = [
-        {"id": f"{subject}{i}", "text": f"a note on {subject} no {i % 9}", "tags": [subject]}
-        for i in range(12)
-        for subject in SUBJECTS[:4]
-    ]
-    (tmp_path / "notes.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    pairs = [(i, subject) for i in range(12) for subject in SUBJECTS[:4]]
+    rows = ({"id": f"{name}{i}", "text": f"a note on {name} no {i % 9}", "tags": [name]} for i, name in pairs)
     (tmp_path / "names").write_text("".join(f"{subject}\n" for subject in SUBJECTS))
-    given = (tmp_path / "notes.jsonl", "--labels", tmp_path / "names", "-o", tmp_path / "notes.svm")
-    run.ok("vectorize", *given)
+    vectorize(run, tmp_path, rows)
     return tmp_path
+
+
+def vectorize(run, folder, rows):
+    notes = write_records(folder / "notes.jsonl", rows)
+    run.ok("vectorize", notes, "--labels", folder / "names", "-o", folder / "notes.svm")
 
 
 def predicted(run, folder, text):
@@ -49,10 +50,7 @@ def test_the_prior_is_recorded_and_chosen(run, texts):
 
 def test_no_prior_is_the_training_without_names(run, texts):
     run("train", texts / "notes.svm", *QUICK, "--prior", "none")
-    none = json.loads(
-        run("predict", texts / "notes.mpu", "--text", "railways", "--format", "jsonl", "--top-k", 5).stdout
-    )
-    assert none["labels"][0] != "railways"
+    assert predicted(run, texts, "railways") != "railways"
 
 
 def test_a_file_of_label_features_does_the_same(run, texts):
@@ -66,13 +64,10 @@ def test_a_file_of_label_features_does_the_same(run, texts):
 
 def test_missing_labels_are_found_by_name(run, texts):
     """A text on railways that is annotated with nothing gets the suggestion."""
-    records = [json.loads(line) for line in (texts / "notes.jsonl").read_text().splitlines()]
-    records += [{"id": "new", "text": "a note on railways and railways", "tags": []}]
-    (texts / "notes.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    run("vectorize", texts / "notes.jsonl", "--labels", texts / "names", "-o", texts / "notes.svm")
+    new = {"id": "new", "text": "a note on railways and railways", "tags": []}
+    vectorize(run, texts, [*records((texts / "notes.jsonl").read_text()), new])
     result = run.ok("suggest", texts / "notes.svm", *QUICK, "--prior", 15, "--per-instance", 1)
-    row = next(line for line in result.stdout.splitlines() if line.startswith(f"{len(records)}\t"))
-    assert "railways" in row
+    assert re.search(r"^49\tnew\trailways\t", result.stdout, re.MULTILINE)
     assert "of those listed are of labels that are never annotated" in result.stderr
 
 
@@ -91,8 +86,7 @@ def test_a_suggestion_that_was_rejected_is_known(run, texts):
     options = (*QUICK, "--prior", 15, "--reviewed", texts / "checked.tsv")
     result = run("train", texts / "notes.svm", *options)
     assert "true nowhere" not in result.stderr
-    listed = run("suggest", texts / "notes.svm", *options, "--per-instance", 5, "--numbers").stdout
-    lines = [line for line in listed.splitlines() if not line.startswith("#")]
-    rows = [(row["instance"], row["label"]) for row in csv.DictReader(lines, delimiter="\t")]
+    run("suggest", texts / "notes.svm", *options, "--per-instance", 5, "--numbers", "-o", texts / "missing.tsv")
+    rows = [(row["instance"], row["label"]) for row in table(texts / "missing.tsv")]
     assert ("2", "5") in rows
     assert ("1", "5") not in rows
