@@ -34,7 +34,7 @@ def test_time_against_sizes_which_have_figures_of_their_own(tmp_path):
 
 def test_a_figure_is_one_column_wide_and_says_what_it_shows(tmp_path):
     full = ["mpu:c=0.5:cost=1", "mpu:levels=1:c=0.5:cost=1", "br:cost=1"]
-    draw([row(method, rate, fold) for method in full for rate in (0.0, 0.3) for fold in (0, 1, 2)], tmp_path)
+    draw([row(method, rate, fold) for method in full for rate in (0.0, 0.3) for fold in (0, 1, 2)], tmp_path, ["svg"])
     text = (tmp_path / "micro_f1.svg").read_text()
     assert 'width="237.6pt"' in text  # 3.3 inches
     said = "mean and standard deviation over 3 folds", "small, 60 instances", ">mpu<", ">mpu, levels=1<", ">br<"
