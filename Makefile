@@ -32,7 +32,7 @@ BLAS_TESTS := tests/core/kernels tests/core/test_overflow.py tests/core/test_sgd
 	tests/core/test_training.py tests/core/test_training_edge_cases.py tests/core/test_weight_rows.py
 
 # Uncompiled, numbers overflow as they are meant to, but with a warning, and tests of whole files would take hours.
-KERNEL_TESTS := tests/svmlight/test_corpus.py tests/svmlight/test_parser.py tests/svmlight/test_reader.py \
+KERNEL_TESTS := tests/svmlight/test_parser.py tests/svmlight/test_reader.py \
 	tests/core/kernels tests/core/test_sgd.py -k "not shared and not digits and not threads" \
 	-W ignore::RuntimeWarning
 

@@ -1,4 +1,4 @@
-"""`MPUClassifier` learns from what is known of labels."""
+"""`MPUClassifier` learns from what is known of labels, also from features of labels."""
 
 import numpy as np
 import pytest
@@ -6,10 +6,14 @@ from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 
-from mpu_cli import MPUClassifier
+from mpu_cli import MPUClassifier, load
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.writer import write_instances
+from tests.core.test_prior import named_problem
 from tests.golden import refused
 
 QUICK = {"c": 0.5, "C": 30, "epochs": 2, "levels": 1}
+OF_NAMES = QUICK | {"eta0": 4.0, "prior": 15.0}
 
 
 def test_complete_instances_are_as_c_1(dense):
@@ -62,3 +66,44 @@ def test_cross_validation_takes_its_part_of_what_is_known(dense):
     search = GridSearchCV(MPUClassifier(**QUICK), {"C": [1, 30]}, cv=2, error_score="raise")
     search.fit(X, S, reviewed=reviewed, fully_labelled=np.zeros(len(X), bool))
     assert search.best_score_ > 0
+
+
+@pytest.fixture(scope="module")
+def named():
+    """Features, annotated labels the first of which never is, true labels, features of labels."""
+    X, S, truth, V = named_problem()
+    S = S.tolil()
+    S[:, 0] = False
+    return X, S.tocsr().astype(int), truth, V
+
+
+def test_a_label_that_is_never_annotated_is_learned(named):
+    X, S, truth, V = named
+    model = MPUClassifier(**OF_NAMES).fit(X, S, label_features=V)
+    p, true = model.predict_proba(X)[:, 0], truth[:, [0]].toarray()[:, 0]
+    assert p[true].mean() > 5 * p[~true].mean()
+    assert np.isfinite(model.thresholds_).all()
+    without = MPUClassifier(**OF_NAMES).fit(X, S)
+    assert not without.predict_proba(X)[:, 0].any()
+
+
+@pytest.mark.slow
+def test_the_command_line_gives_the_same_model(named, tmp_path, run):
+    X, S, _, V = named
+    with (tmp_path / "data.svm").open("wb") as file:
+        write_instances(file, Dataset(S.astype(bool), X))
+    with (tmp_path / "labels.svm").open("wb") as file:
+        numbers = np.eye(60, dtype=bool)
+        write_instances(file, Dataset(type(V)(numbers), V))
+    options = [text for name, value in OF_NAMES.items() for text in (f"--{name.replace('C', 'cost')}", value)]
+    given = ("--label-features", tmp_path / "labels.svm", "-o", tmp_path / "data.mpu")
+    run.ok("train", tmp_path / "data.svm", *options, *given)
+    model = MPUClassifier(**OF_NAMES, classes=np.arange(60)).fit(X, S, label_features=V)
+    np.testing.assert_array_equal(load(tmp_path / "data.mpu").predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("shape", [(59, 240), (60, 239), (60,)])
+def test_features_of_another_shape_are_refused(named, shape):
+    X, S, _, _ = named
+    with refused(ValueError):
+        MPUClassifier(**OF_NAMES).fit(X, S, label_features=np.zeros(shape))

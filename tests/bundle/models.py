@@ -8,7 +8,6 @@ from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
-from hypothesis import HealthCheck, settings
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
@@ -19,15 +18,11 @@ from mpu_cli.core.linear_model import LinearModel, pruned
 from mpu_cli.core.predictions import Top
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.names.label_names import LabelNames
-from tests.hypotheses import examples
 
 D, Q = 4, 3
 KNOWN = Columns(np.array([1, 2], np.int32), D)
 THRESHOLDS = np.array([0.25, 0.5, 1], np.float32)
 TOP = Top(most=2, least=0.01)
-same_directory = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(150)
-)
 
 
 def make_model(seed=0, levels=2) -> bundle.TrainedModel:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -18,18 +18,9 @@ from mpu_cli.core.predictions import Top
 from mpu_cli.errors import ModelError, TooLargeError
 from tests.bundle.corpus import replay
 from tests.bundle.damages import DAMAGES, MEGABYTE, NUMBERS, put_sparse
-from tests.bundle.models import (
-    Q,
-    assert_same,
-    edit,
-    level_arrays,
-    make_model,
-    make_sparse_model,
-    npz,
-    put_bundle,
-    same_directory,
-)
+from tests.bundle.models import Q, assert_same, edit, level_arrays, make_model, make_sparse_model, npz, put_bundle
 from tests.golden import refused
+from tests.hypotheses import examples
 from tests.memory import peak_below
 from tests.slow import slow
 
@@ -88,7 +79,7 @@ def test_a_model_too_large_for_memory_is_not_called_damaged(saved, monkeypatch):
 
 
 @given(st.binary(max_size=200))
-@same_directory
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(150))
 def test_any_damage_is_refused_or_harmless(tmp_path, data):
     """To the text of the manifest, to its values or to files of arrays, with the right checksums or without."""
     replay(data, tmp_path)

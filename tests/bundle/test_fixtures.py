@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mpu_cli.bundle import FORMAT_VERSION
 from mpu_cli.svmlight.reader import read
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -18,8 +19,6 @@ DATA = FIXTURES / "digits.svm"
 
 
 def test_every_format_version_has_a_model():
-    from mpu_cli.bundle import FORMAT_VERSION
-
     assert {path.name for path in FIXTURES.glob("v*")} == {f"v{number + 1}" for number in range(FORMAT_VERSION)}
 
 

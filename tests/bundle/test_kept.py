@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle.writing import kept
 from mpu_cli.errors import BusyError, ModelError
+from mpu_cli.names.label_names import LabelNames
 from tests.bundle.models import assert_same, make_model
 from tests.folders import contents, names
 from tests.golden import refused
@@ -47,8 +48,6 @@ def test_kept_models_share_files_but_no_manifest(saved):
 
 
 def test_all_files_of_a_model_come_along(path):
-    from mpu_cli.names.label_names import LabelNames
-
     model = make_model()
     names = LabelNames.of({0: "a", 7: "b", 9: "c"})
     implies = csr_array(([True, True], ([0, 1], [2, 0])), shape=(len(model.label_ids),) * 2)

@@ -1,6 +1,7 @@
 import gzip
 import io
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,10 +17,12 @@ from mpu_cli.svmlight.streams import open_input
 from tests.golden import refused
 from tests.hypotheses import examples
 from tests.line_limit import line_limit
+from tests.svmlight.corpus import replay
 from tests.svmlight.generated import blocks
 from tests.svmlight.reference import assert_reads_as_the_reference, assert_same
 
 pytestmark = pytest.mark.usefixtures("kernel")
+INPUTS = sorted((Path(__file__).parent / "corpus" / "inputs").iterdir())
 
 
 def assert_read_as_scikit_learn_does(path) -> None:
@@ -53,6 +56,11 @@ def test_what_scikit_learn_writes(tmp_path, zero_based):
 def test_reader_equals_the_reference(block, header, implicit_values, max_line_bytes, block_bytes):
     with line_limit(max_line_bytes):
         assert_reads_as_the_reference(header + block, Reading(implicit_values), block_bytes)
+
+
+@pytest.mark.parametrize("file", INPUTS, ids=[path.name for path in INPUTS])
+def test_what_was_fuzzed(file):
+    replay(file.read_bytes())
 
 
 LINES = b"# comment\r\n2,1 7:0.5 3:1e-3\n\n 4:1 # comment\n# comment\n5\n1 12:-1\n9:2"
