@@ -27,8 +27,9 @@ from tests.slow import slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # the data of the checks are noise
 
-
 TREE = DecisionTreeClassifier(min_samples_leaf=2, random_state=0)
+FOREST = RandomForestClassifier(30, min_samples_leaf=5, random_state=0)
+OTHERS = LogisticRegression(), LinearSVC(), KNeighborsClassifier(20)
 
 
 @pytest.mark.slow
@@ -39,16 +40,7 @@ def test_keeps_the_conventions_of_scikit_learn(estimator, check, monkeypatch):
     keep(estimator, check, monkeypatch)
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        *slow(RandomForestClassifier(30, min_samples_leaf=5, random_state=0)),
-        LogisticRegression(),
-        LinearSVC(),
-        KNeighborsClassifier(20),
-    ],
-    ids=lambda estimator: type(estimator).__name__,
-)
+@pytest.mark.parametrize("estimator", [*slow(FOREST), *OTHERS], ids=lambda estimator: type(estimator).__name__)
 def test_any_classifier_learns_what_is_true(halved, estimator):
     X, Y, S = halved
     unseen = np.random.default_rng(2).random((900, 3)) < 0.3
@@ -182,7 +174,7 @@ def test_a_classifier_of_all_labels_does_not_learn_unknown_cells():
     X = Y @ rng.normal(size=(3, 10)) + 0.3 * rng.normal(size=(600, 10))
     S = Y.astype(float)
     S[100:, 0] = np.nan
-    forest = RandomForestClassifier(10, min_samples_leaf=5, random_state=0)
+    forest = clone(FOREST).set_params(n_estimators=10)
     model = IncompleteLabelClassifier(forest, c=1.0, folds=2).fit(X, S)
     assert model.predict_proba(X)[100:, 0][Y[100:, 0]].mean() > 0.7
     alone = clone(forest).fit(X[:100], Y[:100, 0])

@@ -19,24 +19,17 @@ NAMES = "zero\none\none\nthree\tIII\n\nfive\n"
 SIX = "".join(f"{i % 3},{3 + i % 2 + i % 5 // 4} {i % 6 + 1}:1 {i % 5 + 7}:0.5 {9000 + i % 3}:0.2\n" for i in range(60))
 
 
-def read(model: Path, data: Path) -> list[dict]:
-    """What the reader predicts of the instances of a file: labels and probabilities of each."""
-    done = subprocess.run([sys.executable, READER, model, data], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
 @pytest.fixture
 def assert_same(run):
     def compare(model: Path, data: Path):
-        result = run.ok("predict", model, data, "--format", "jsonl")
-        expected, found = [json.loads(line) for line in result.stdout.splitlines()], read(model, data)
-        assert any(record["labels"] for record in expected)
-        for one, other in zip(expected, found, strict=True):
-            assert dict(zip(other["labels"], other["probabilities"], strict=True)) == pytest.approx(
-                dict(zip(one["labels"], one["probabilities"], strict=True)),
-                rel=1e-3,  # a probability near 1 has few digits left in float32
-            )
+        done = subprocess.run([sys.executable, READER, model, data], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        expected = run.ok("predict", model, data, "--format", "jsonl").stdout
+        one, other = ([json.loads(line) for line in text.splitlines()] for text in (expected, done.stdout))
+        assert any(record["labels"] for record in one)
+        for records in zip(one, other, strict=True):
+            p, found = (dict(zip(record["labels"], record["probabilities"], strict=True)) for record in records)
+            assert found == pytest.approx(p, rel=1e-3)  # a probability near 1 has few digits left in float32
 
     return compare
 

@@ -6,7 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +27,10 @@ class Asking:
     def ask(self, path: str, body: bytes | dict | None = None) -> tuple[int, dict]:
         """Send a request, perhaps of JSON; give status and answer."""
         body = json.dumps(body).encode() if isinstance(body, dict) else body
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        try:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)) as connection:
             connection.request("GET" if body is None else "POST", path, body)
             answer = connection.getresponse()
             return answer.status, json.loads(answer.read())
-        finally:
-            connection.close()
 
     def ok(self, path: str, body: bytes | dict | None = None) -> dict:
         """Send a request that has to succeed; give the answer."""
