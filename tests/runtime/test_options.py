@@ -3,46 +3,35 @@
 import pytest
 
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.options import (
-    AUTO,
-    FREQUENCY,
-    LEAST_FREQUENCY,
-    Integer,
-    Kind,
-    PerLabel,
-    Real,
-    Span,
-    Threads,
-    checked,
-)
+from mpu_cli.runtime import options
 from tests.golden import refused
 
 SAME = [
-    (Integer(1, 100), "100", 100),
-    (Real(0, 1), "0.25", 0.25),
-    (Real(0), "1e300", 1e300),
-    (Span(1, 5), "1-2", [1, 2]),
-    (Kind(words=("a", "b")), "b", "b"),
-    (Integer(1, words=(AUTO,)), "auto", "auto"),
-    (Integer(1, words=(AUTO,)), "3", 3),
-    (Real(0, 1, words=("best",)), "best", "best"),
-    (PerLabel(LEAST_FREQUENCY, 1), "1", 1),
-    (Threads(-1), "1", 1),
+    (options.Integer(1, 100), "100", 100),
+    (options.Real(0, 1), "0.25", 0.25),
+    (options.Real(0), "1e300", 1e300),
+    (options.Span(1, 5), "1-2", [1, 2]),
+    (options.Kind(words=("a", "b")), "b", "b"),
+    (options.Integer(1, words=(options.AUTO,)), "auto", "auto"),
+    (options.Integer(1, words=(options.AUTO,)), "3", 3),
+    (options.Real(0, 1, words=("best",)), "best", "best"),
+    (options.PerLabel(options.LEAST_FREQUENCY, 1), "1", 1),
+    (options.Threads(-1), "1", 1),
 ]
 NEITHER = [
-    (Integer(1, 100), "101", 101),
-    (Integer(1), "1.5", 1.5),
-    (Real(0), "inf", float("inf")),
-    (Real(0, 1), "nan", float("nan")),
-    (FREQUENCY, "0", 0),
-    (Span(1, 5), "2-1", (2, 1)),
-    (Kind(words=("a", "b")), "c", "c"),
-    (Integer(1, words=(AUTO,)), "0", 0),
-    (PerLabel(LEAST_FREQUENCY, 1), "2", 2),
-    (PerLabel(LEAST_FREQUENCY, 1), "no-such-file", [0.5, 2]),
-    (Threads(-1), "0", 0),
-    (Threads(-1), "-2", -2),
-    (Integer(1, 100), "9" * 400, int("9" * 400)),
+    (options.Integer(1, 100), "101", 101),
+    (options.Integer(1), "1.5", 1.5),
+    (options.Real(0), "inf", float("inf")),
+    (options.Real(0, 1), "nan", float("nan")),
+    (options.FREQUENCY, "0", 0),
+    (options.Span(1, 5), "2-1", (2, 1)),
+    (options.Kind(words=("a", "b")), "c", "c"),
+    (options.Integer(1, words=(options.AUTO,)), "0", 0),
+    (options.PerLabel(options.LEAST_FREQUENCY, 1), "2", 2),
+    (options.PerLabel(options.LEAST_FREQUENCY, 1), "no-such-file", [0.5, 2]),
+    (options.Threads(-1), "0", 0),
+    (options.Threads(-1), "-2", -2),
+    (options.Integer(1, 100), "9" * 400, int("9" * 400)),
 ]
 
 
@@ -57,4 +46,4 @@ def test_what_is_refused_is_so_as_text_and_from_python(kind, text, value):
     with refused(ValueError):
         kind.parse(text)
     with refused(DataError):
-        checked(kind, "it", value)
+        options.checked(kind, "it", value)
