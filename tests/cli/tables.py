@@ -27,6 +27,12 @@ def write_records(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
     return path
 
 
+def first_lines(source: Path, n: int, target: Path) -> Path:
+    """Copy so many lines of a file; return the copy."""
+    target.write_bytes(b"".join(source.read_bytes().splitlines(keepends=True)[:n]))
+    return target
+
+
 def label_sets(path: Path) -> list[set[int]]:
     """Read the labels of each instance of a data file."""
     return [set(row.indices.tolist()) for row in read(path).labels]

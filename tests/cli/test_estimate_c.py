@@ -1,4 +1,3 @@
-import json
 import re
 import shutil
 
@@ -6,8 +5,10 @@ import numpy as np
 import pytest
 
 from mpu_cli.svmlight.reader import read
+from tests.cli.tables import first_lines
 from tests.cli.test_questions import answered
 from tests.slow import slow
+from tests.svm import lines
 
 LINEAR = "--features", "linear"
 QUICK = *LINEAR, "--cost", 10, "--epochs", 3, "--levels", 1
@@ -29,13 +30,10 @@ def corrupted(run, digits, tmp_path):
 def noise(tmp_path):
     """Labels that have nothing to do with the features."""
     rng = np.random.default_rng(0)
+    Y = np.eye(3)[rng.integers(3, size=300)]
+    Y[::20] = [1, 0, 1]
     path = tmp_path / "noise.svm"
-    path.write_text(
-        "".join(
-            f"{rng.integers(3) if i % 20 else '0,2'} " + " ".join(f"{j}:{rng.normal():.3f}" for j in range(5)) + "\n"
-            for i in range(300)
-        )
-    )
+    path.write_text("".join(lines(rng.normal(size=(300, 5)), Y, form=".3f")))
     return path
 
 
@@ -59,17 +57,14 @@ def test_c_is_the_share_that_is_left(run, corrupted, rate, features):
 
 
 def test_the_readable_report(run, digits, tmp_path):
-    source = tmp_path / "digits.svm"
-    source.write_bytes(b"".join(digits[0].read_bytes().splitlines(keepends=True)[:200]))
+    source = first_lines(digits[0], 100, tmp_path / "digits.svm")
     shutil.copy(digits[0].with_name("digits.labels"), tmp_path)
     result = run("estimate-c", source, "--folds", 2, "-v")
     first, missing, rests, assumes, checked = result.stdout.splitlines()
     assert first.startswith("label frequency c  ")
     assert re.search(r"\(90 % interval 0\.9\d\d to 1\.000\)$", first)
     assert re.match(r"missing labels     \d+\.\d%, about [\d,]+ or more$", missing)
-    assert assumes.startswith(
-        "assumes            every true label is annotated with the same chance; where chances differ"
-    )
+    assert assumes.startswith("assumes            every true label is annotated with the same chance; where chances")
     assert checked.startswith("to check it        answer 40 questions")
     assert re.match(r"rests on           \d+ of 18 labels( that features distinguish best)? \(method bbe\)$", rests)
     names, *steps = result.stderr.splitlines()
@@ -89,10 +84,9 @@ def test_a_table_per_label(run, corrupted):
     assert {row["pooled"] for row in rows} == {True, False}
     assert report["missing"] == pytest.approx(sum(row["annotations"] for row in rows) * (1 / report["c"] - 1))
     assert sum(row["missing"] for row in rows) == pytest.approx(report["missing"])
-    lines = run("estimate-c", path, *LINEAR, "--per-label", "-q").stdout.splitlines()
-    header = next(i for i, line in enumerate(lines) if line.startswith("label  "))
-    assert lines[header].split() == ["label", "annotations", "c", "90", "%", "from", "to", "missing"]
-    for row, line in zip(rows, lines[header + 1 :], strict=True):
+    table = run("estimate-c", path, *LINEAR, "--per-label", "-q").stdout.partition("\nlabel  ")[2].splitlines()
+    assert table[0].split() == ["annotations", "c", "90", "%", "from", "to", "missing"]
+    for row, line in zip(rows, table[1:], strict=True):
         low, high = row["interval"]
         assert row["pooled"] == (row["annotations"] < 50)
         assert 0 < low <= row["c"] <= high <= 1
@@ -105,11 +99,11 @@ def test_a_table_per_label(run, corrupted):
 
 
 def test_noise_is_warned_of_also_when_quiet(run, noise):
-    result = run("estimate-c", noise, *LINEAR, "-q", "--json")
+    result = run("estimate-c", noise, *LINEAR, "-q")
     assert "is unreliable: annotations are too few, " in result.stderr
     assert "it may be too low" in result.stderr
-    assert json.loads(result.stdout)["predictable"] is False
-    assert "or more" not in run("estimate-c", noise, *LINEAR, "-q").stdout  # it may as well be fewer
+    assert "or more" not in result.stdout  # it may as well be fewer
+    assert estimate(run, noise)["predictable"] is False
 
 
 @pytest.mark.parametrize("command", [("estimate-c",), ("train", "--epochs", 1, "--cost", 1, "--levels", 1)])
@@ -124,10 +118,8 @@ def test_an_estimate_of_1_is_not_called_too_low(run, tmp_path, command):
 
 
 def test_the_same_seed_gives_the_same_report_on_any_number_of_threads(run, noise):
-    one, two, other = (
-        run("estimate-c", noise, *LINEAR, "-j", jobs, "--seed", seed, "--per-label", "-q").stdout
-        for jobs, seed in ((1, 0), (2, 0), (2, 1))
-    )
+    each = ((1, 0), (2, 0), (2, 1))
+    one, two, other = (estimate(run, noise, "-j", jobs, "--seed", seed, "--per-label") for jobs, seed in each)
     assert one == two != other
 
 
@@ -175,7 +167,7 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     trained = run.json("train", one_each, "-o", model, *QUICK)
     assert trained["c_known"] is False
     assert trained["c_assumption"].startswith("each instance truly has one label only")
-    told = json.loads(run("info", model, "--json").stdout)["c"]
+    told = run.json("info", model)["c"]
     assert (told["known"], told["assumption"]) == (False, trained["c_assumption"])
     completed = run("suggest", one_each, *QUICK, "-o", tmp_path / "missing.tsv")
     assert "may be right; to narrow this" in completed.stderr

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.cli.tables import first_lines, write_records
+
 TAGS = ["fruit", "<b>car</b>", "sea & sky"]
 NEVER = "ice"  # no record has this tag
 TEXTS = ["red apple sweet", "blue car fast", "wide sea deep"]
@@ -14,26 +16,19 @@ TEXTS = ["red apple sweet", "blue car fast", "wide sea deep"]
 
 def report_on_records(run, folder):
     """Records with a topic each, or two; of a part of them the tag is missing."""
-    topics = [[i % 3, (i + 1) % 3] if i % 8 == 1 else [i % 3] for i in range(240)]
-    rows = [
-        {
-            "id": f"b{i}",
-            "text": f"{' '.join(TEXTS[topic] for topic in of_record)} {i % 7}{i % 5}",
-            "tags": [] if i % 4 == 0 else [TAGS[topic] for topic in of_record],
-        }
-        for i, of_record in enumerate(topics)
-    ]
-    (folder / "books.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rows = []
+    for i in range(240):
+        topics = [i % 3, (i + 1) % 3] if i % 8 == 1 else [i % 3]
+        text = f"{' '.join(TEXTS[topic] for topic in topics)} {i % 7}{i % 5}"
+        rows.append({"id": f"b{i}", "text": text, "tags": [TAGS[topic] for topic in topics] if i % 4 else []})
+    books = write_records(folder / "books.jsonl", rows)
     (folder / "names.txt").write_text("".join(f"{name}\n" for name in [*TAGS, NEVER]))
-    run.ok("vectorize", folder / "books.jsonl", "-o", folder / "books.svm", "--labels", folder / "names.txt")
-    (folder / "groups.txt").write_text("".join(f"house {i % 2}\n" for i in range(240)))
-    (folder / "checked.tsv").write_text(
-        "id\tlabel\tverdict\n" + "b0\tfruit\tyes\nb0\tsea & sky\tno\nb4\t<b>car</b>\tyes\nb8\tfruit\tno\n"
-    )
-    result = run.ok(
-        *("report", folder / "books.svm", "-o", folder / "r.html", "--csv", folder / "r.csv", "--top", 7, "--json"),
-        *("--groups", folder / "groups.txt", "--reviewed", folder / "checked.tsv"),
-    )
+    run.ok("vectorize", books, "-o", folder / "books.svm", "--labels", folder / "names.txt")
+    (folder / "groups.txt").write_text("house 0\nhouse 1\n" * 120)
+    decided = "b0\tfruit\tyes\nb0\tsea & sky\tno\nb4\t<b>car</b>\tyes\nb8\tfruit\tno\n"
+    (folder / "checked.tsv").write_text(f"id\tlabel\tverdict\n{decided}")
+    options = "--groups", folder / "groups.txt", "--reviewed", folder / "checked.tsv", "--csv", folder / "r.csv"
+    result = run.ok("report", folder / "books.svm", "-o", folder / "r.html", *options, "--top", 7, "--json")
     (folder / "r.json").write_text(result.stdout)
 
 
@@ -89,9 +84,8 @@ def test_nothing_is_claimed_of_a_label_that_is_never_annotated(reported):
     (never,) = (row for row in reported.rows if row["name"] == NEVER)
     assert never["annotations"] == "0"
     assert never["missing"] == never["low"] == never["high"] == ""
-    assert reported.json["missing"]["per_label"][never["number"]] == dict.fromkeys(("missing", "low", "high"), None) | {
-        "name": NEVER
-    }
+    of_label = reported.json["missing"]["per_label"][never["number"]]
+    assert of_label == {"name": NEVER, "missing": None, "low": None, "high": None}
     assert NEVER not in reported.page.cells
 
 
@@ -113,20 +107,17 @@ def test_suggestions_have_names_and_ids(reported):
 
 
 def test_parts_of_the_page(reported):
-    assert reported.page.headings == [
-        *("By group", "By label", "The most probable suggestions", "Reviewed labels", "How this was computed")
-    ]
+    headings = "By group", "By label", "The most probable suggestions", "Reviewed labels", "How this was computed"
+    assert reported.page.headings == list(headings)
     assert "4 decisions: 2 missing labels found" in reported.html
     assert reported.page.tags.count("svg") == 5
     assert "every true label is annotated with the same chance" in reported.html
 
 
 def test_it_begins_with_what_to_do_where_the_interval_is_wide(run, digits, tmp_path):
-    few = b"".join(digits[0].read_bytes().splitlines(keepends=True)[:80])
-    (tmp_path / "all.svm").write_bytes(few)
-    run.ok("corrupt", tmp_path / "all.svm", tmp_path / "a.svm", "--missing-rate", 0.6)
-    result = run("report", tmp_path / "a.svm", "-o", tmp_path / "r.html", "--json")
-    low, high = json.loads(result.stdout)["frequency"]["interval"]
+    few = first_lines(digits[0], 80, tmp_path / "all.svm")
+    run.ok("corrupt", few, tmp_path / "a.svm", "--missing-rate", 0.6)
+    low, high = run.json("report", tmp_path / "a.svm", "-o", tmp_path / "r.html")["frequency"]["interval"]
     assert high - low > 0.2
     html = (tmp_path / "r.html").read_text()
     assert html.index("answer 40 questions") < html.index("<h2>")
@@ -139,24 +130,21 @@ def test_names_are_text_and_nothing_is_fetched(reported):
     assert "http" not in reported.html.replace("http-equiv", "")
 
 
-def few_lines(made) -> bytes:
-    """Return so few of the data that no kernel is tried."""
-    return b"".join((made(report_on_records) / "books.svm").read_bytes().splitlines(keepends=True)[:96])
+@pytest.fixture
+def few(made, tmp_path):
+    """So few of the data that no kernel is tried."""
+    return first_lines(made(report_on_records) / "books.svm", 96, tmp_path / "books.svm")
 
 
 @pytest.mark.slow
-def test_records_of_a_second_file_are_not_counted(run, made, tmp_path):
-    lines = few_lines(made).splitlines(keepends=True)
-    data, more = tmp_path / "books.svm", tmp_path / "more.svm"
-    data.write_bytes(b"".join(lines))
-    more.write_bytes(b"".join(lines[1:40]))
-    files = "-o", tmp_path / "r.html", "--csv", tmp_path / "r.csv"
-    run.ok("report", data, "--fully-labelled", more, *files)
+def test_records_of_a_second_file_are_not_counted(run, few, tmp_path):
+    more = first_lines(few, 40, tmp_path / "more.svm")
+    run.ok("report", few, "--fully-labelled", more, "-o", tmp_path / "r.html", "--csv", tmp_path / "r.csv")
     assert "96 records with 84 labels" in (tmp_path / "r.html").read_text()
     assert "\nall,,,84," in (tmp_path / "r.csv").read_text()
 
 
-def test_the_data_are_read_once(run, made, tmp_path):
-    result = run.ok("report", "-", "-o", tmp_path / "r.html", "--json", stdin=few_lines(made))
-    assert json.loads(result.stdout)["frequency"]["instances"] == 96
+def test_the_data_are_read_once(run, few, tmp_path):
+    report = run.json("report", "-", "-o", tmp_path / "r.html", stdin=few.read_bytes())
+    assert report["frequency"]["instances"] == 96
     assert "Missing labels in standard input" in (tmp_path / "r.html").read_text()

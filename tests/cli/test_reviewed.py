@@ -56,15 +56,8 @@ def test_c_comes_from_the_sample_for_each_label(run, problem, checked):
     assert report["c_by_people"]["c"] == pytest.approx(share, abs=0.03)
     low, high = report["c_by_people"]["interval"]
     assert low < share < high
-    assert report["review"] == {
-        "decisions": int(Y[rows].sum()) + 100,
-        "found": int((Y[rows] & ~S[rows]).sum()),
-        "refuted": 0,
-        "unused": 0,
-        "new_labels": [],
-        "closed": 100,
-        "sampled": 100,
-    }
+    counts = {"decisions": Y[rows].sum() + 100, "found": (Y[rows] & ~S[rows]).sum(), "closed": 100, "sampled": 100}
+    assert report["review"] == {**counts, "refuted": 0, "unused": 0, "new_labels": []}
 
 
 def test_suggestions_that_were_looked_up_do_not_give_c(run, problem, tmp_path):
@@ -79,11 +72,10 @@ def test_complete_sets_of_a_second_file(run, problem, tmp_path):
     _, _, S, data = problem
     X, Y = linear_problem(900, 5, 3)
     more = write(tmp_path / "more.svm", Y[400:], X[400:])
-    options = ("--fully-labelled", more, "--features", "linear", "--json", "-q")
-    report = json.loads(run("train", data, *options, *FAST).stdout)
+    report = run.json("train", data, "--fully-labelled", more, *FAST)
     assert report["instances"] == 900
     assert report["c_by_people"]["c"] == pytest.approx(S.mean() / Y[400:].mean(), abs=0.05)
-    estimate = json.loads(run("estimate-c", data, *LINEAR, "--per-label", *options).stdout)
+    estimate = run.json("estimate-c", data, "--fully-labelled", more, *LINEAR, "--per-label")
     assert estimate["method"] == "complete"
     assert [row["c"] for row in estimate["per_label"]] == report["c"]
 
@@ -97,9 +89,8 @@ def test_a_second_file_may_have_other_labels_and_features(run, problem, tmp_path
 
 
 def test_a_label_that_only_the_review_has_is_learned(run, problem, tmp_path):
-    path = tmp_path / "checked.tsv"
-    path.write_text("instance\tlabel\tverdict\tsource\n" + "".join(f"{i}\t77\tyes\tsuggestion\n" for i in range(1, 20)))
-    path.write_text(path.read_text() + "30\t78\tno\tsuggestion\n")
+    path, true = tmp_path / "checked.tsv", "".join(f"{i}\t77\tyes\n" for i in range(1, 20))
+    path.write_text(f"instance\tlabel\tverdict\n{true}30\t78\tno\n")
     result = run("train", problem[3], "--reviewed", path, *FAST, "--json")
     report = json.loads(result.stdout)
     assert report["labels"] == 4
@@ -133,10 +124,8 @@ def test_estimate_c_by_a_review(run, problem, checked, tmp_path):
     assert all(low < row["c"] < high for row in estimate["per_label"] for low, high in [row["interval"]])
     given = run.json("train", data, "--c", tmp_path / "c.txt", *FAST)
     np.testing.assert_allclose(given["c"], train["c"], rtol=1e-5)
-    assert (
-        "rests on           100 instances with complete label sets"
-        in run("estimate-c", data, *LINEAR, "--reviewed", path).stdout
-    )
+    text = run("estimate-c", data, *LINEAR, "--reviewed", path).stdout
+    assert "rests on           100 instances with complete label sets" in text
 
 
 def test_evaluation_by_a_review(run, problem, checked, tmp_path):
@@ -145,7 +134,8 @@ def test_evaluation_by_a_review(run, problem, checked, tmp_path):
     run("train", data, "--loss", "pu-logistic", "--c", 0.6, *FAST)
     run("predict", tmp_path / "data.mpu", data, "-o", tmp_path / "tags.txt", "-q")
     predicted = read(tmp_path / "tags.txt", Reading(scores=True)).labels.toarray()[rows, 1:].astype(bool)
-    report = run.json("evaluate", data, tmp_path / "tags.txt", "--reviewed", path)
+    by_review = "--reviewed", path
+    report = run.json("evaluate", data, tmp_path / "tags.txt", *by_review)
     assert report["instances"] == 100
     assert report["micro_f1"] == pytest.approx(f1_score(Y[rows], predicted, average="micro"))
     assert report["micro_recall"] == pytest.approx(recall_score(Y[rows], predicted, average="micro"))
@@ -154,9 +144,9 @@ def test_evaluation_by_a_review(run, problem, checked, tmp_path):
         assert low < report[name] < high
         assert high - low < 0.2
     run("predict", tmp_path / "data.mpu", data, "--format", "scores", "-o", tmp_path / "scores.txt", "-q")
-    scores = run.json("evaluate", data, tmp_path / "scores.txt", "--reviewed", path)
+    scores = run.json("evaluate", data, tmp_path / "scores.txt", *by_review)
     assert scores["intervals"]["micro_f1"][0] < scores["micro_f1"] < scores["intervals"]["micro_f1"][1]
-    assert "90 % interval" in run("evaluate", data, tmp_path / "tags.txt", "--reviewed", path).stdout
+    assert "90 % interval" in run("evaluate", data, tmp_path / "tags.txt", *by_review).stdout
 
 
 def test_evaluate_compares_what_two_people_agree_on(run, tmp_path):
@@ -167,7 +157,7 @@ def test_evaluate_compares_what_two_people_agree_on(run, tmp_path):
     closed = "".join(f"{i}\t*\tno\n" for i in range(1, 7))
     for path, word in zip(paths, ("yes", "no"), strict=True):
         path.write_text(f"instance\tlabel\tverdict\n1\t2\t{word}\n{closed}")
-    both = ("evaluate", tmp_path / "truth.svm", tmp_path / "tags.txt", "--reviewed", paths[0], "--reviewed", paths[1])
-    result = run(*both, "--json")
+    options = "--reviewed", paths[0], "--reviewed", paths[1], "--json"
+    result = run("evaluate", tmp_path / "truth.svm", tmp_path / "tags.txt", *options)
     assert json.loads(result.stdout)["instances"] == 5
     assert "agree on 0 of the 1 labels of instances that both decide" in result.stderr

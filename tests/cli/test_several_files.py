@@ -50,9 +50,8 @@ def test_other_commands_read_them_too(run, digits, tmp_path, command):
     for name, part in {"all.svm": lines, "a.svm": lines[:150], "b.svm": lines[150:]}.items():
         (tmp_path / name).write_bytes(b"".join(part))
     options = ("--features", "linear", *(() if command == "estimate-c" else QUICK))
-    whole = run(command, tmp_path / "all.svm", *options)
-    cut = run(command, tmp_path / "a.svm", tmp_path / "b.svm", *options)
-    assert whole.exit_code == cut.exit_code == 0
+    whole = run.ok(command, tmp_path / "all.svm", *options)
+    cut = run.ok(command, tmp_path / "a.svm", tmp_path / "b.svm", *options)
     assert whole.stdout.replace(f"{tmp_path / 'all.svm'}", f"{tmp_path / 'a.svm'} and 1 more file") == cut.stdout
     assert len(cut.stdout.splitlines()) > 3 or command == "estimate-c"
 
