@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import re
+import subprocess
 
 import pytest
 
@@ -105,3 +107,17 @@ def test_features_that_the_model_does_not_know_are_warned_of(run, tmp_path, tiny
     for options in (), ("--reviewed", tmp_path / "checked.tsv"):
         result = run.ok("evaluate", tmp_path / "new.svm", tiny.with_suffix(".mpu"), *options)
         assert "1 of 2 feature values ignored: their features never occurred in training" in result.stderr
+
+
+@pytest.mark.parametrize("step", [-1, 1])
+def test_labels_of_another_base_are_warned_of(run, tmp_path, step):
+    truth, predicted = tmp_path / "truth.svm", tmp_path / "predicted"
+    sets = [(k, k + 2) for k in range(1, 6)] * 2
+    truth.write_text("".join(f"{a},{b} 1:0.5\n" for a, b in sets))
+    predicted.write_text("".join(f"{a + step},{b + step}\n" for a, b in sets))
+    result = run.ok("evaluate", truth, predicted)
+    assert f"labels are 1 to 7 in TRUTH and {1 + step} to {7 + step} in PREDICTIONS" in result.stderr
+    command = re.search(r"perl .*'", result.stderr)[0]
+    truth.write_bytes(subprocess.run(f"{command} {truth}", shell=True, check=True, capture_output=True).stdout)
+    result = run("evaluate", truth, predicted, "--json")
+    assert (json.loads(result.stdout)["micro_f1"], result.stderr) == (1, "")

@@ -37,10 +37,11 @@ def without_figures(monkeypatch):
 
 @pytest.fixture
 def compare(run, data, tmp_path):
-    """Run ``mpu experiment`` on the data, two folds, into the folder ``out`` of a name."""
+    """Run ``mpu experiment`` on the data, or on other files, two folds, into a folder of a name."""
 
-    def go(*options, out="out", methods=METHODS):
-        return run("experiment", data, "--out", tmp_path / out, "--methods", methods, "--folds", 2, "-j", 1, *options)
+    def go(*options, out="out", methods=METHODS, files=(data,), jobs=1):
+        options = "--out", tmp_path / out, "--methods", methods, "--folds", 2, "-j", jobs, *options
+        return run("experiment", *files, *options)
 
     return go
 
@@ -57,7 +58,7 @@ def outcomes(folder) -> dict:
 
 
 def test_results_summary_and_settings(compare, tmp_path):
-    result = compare("--missing-rates", "0,0.5", "-j", 1, "-v")
+    result = compare("--missing-rates", "0,0.5", "-v")
     assert result.exit_code == 0
     out = tmp_path / "out"
     table = rows(out)
@@ -81,24 +82,20 @@ def test_figures_or_a_warning_that_names_the_package(compare, tmp_path, monkeypa
     monkeypatch.undo()
     result = compare("--missing-rates", "0,0.5")
     assert "figures micro_f1.png, micro_f1.svg, macro_f1.png, macro_f1.svg" in result.stderr
-    assert {path.name for path in (tmp_path / "out").glob("*_f1.*")} == {
-        f"{metric}_f1.{suffix}" for metric in ("micro", "macro") for suffix in ("png", "svg")
-    }
+    figures = {"micro_f1.png", "micro_f1.svg", "macro_f1.png", "macro_f1.svg"}
+    assert {path.name for path in (tmp_path / "out").glob("*_f1.*")} == figures
 
 
-def test_data_that_are_incomplete_themselves(run, tmp_path):
+def test_data_that_are_incomplete_themselves(compare, tmp_path):
     """Half of the labels of a thousand instances, of labels that the features tell apart."""
-    source, out = tmp_path / "half.svm", tmp_path / "out"
-    rng = np.random.default_rng(0)
-    cluster = rng.integers(4, size=1000)
-    kept = rng.random(1000) < 0.5
-    source.write_text("".join(f"{k if there else ''} {k + 1}:1\n" for k, there in zip(cluster, kept, strict=True)))
-    options = ("--methods", METHODS, "--folds", 2, "--missing-rates", "0", "-j", 1)
-    result = run("experiment", source, "--out", out, *options)
+    rng, source = np.random.default_rng(0), tmp_path / "half.svm"
+    cluster, kept = np.eye(4)[rng.integers(4, size=1000)], rng.random((1000, 1)) < 0.5
+    source.write_text("".join(lines(cluster, cluster * kept, form="g")))
+    result = compare("--missing-rates", "0", files=[source])
     assert "warning: before any are removed, an estimated 5" in result.stderr
     assert "% of the true labels are annotated in these data: " in result.stderr
     assert "## Micro-F1 corrected for c, " in result.stdout
-    for row in rows(out):
+    for row in rows(tmp_path / "out"):
         if row["method"].startswith("mpu"):
             assert float(row["corrected_micro_f1"]) > float(row["micro_f1"]) + 0.2
 
@@ -106,23 +103,20 @@ def test_data_that_are_incomplete_themselves(run, tmp_path):
 @pytest.mark.slow  # it starts processes
 def test_jobs_change_nothing(compare, tmp_path):
     for jobs in (1, 2):
-        compare("-j", jobs, "--missing-rates", "0.5", "--run-folds", 1, out=f"out{jobs}")
-    one, two = (outcomes(tmp_path / f"out{jobs}") for jobs in (1, 2))
-    assert one == two
+        compare("--missing-rates", "0.5", "--run-folds", 1, out=f"out{jobs}", jobs=jobs)
+    assert outcomes(tmp_path / "out1") == outcomes(tmp_path / "out2")
 
 
 def test_goes_on_where_it_stopped(compare, tmp_path):
     compare("--missing-rates", "0,0.5")
-    results = tmp_path / "out" / "results.csv"
-    whole = results.read_bytes()
-    cells = whole.splitlines(keepends=True)
+    results, whole = tmp_path / "out" / "results.csv", outcomes(tmp_path / "out")
+    cells = results.read_bytes().splitlines(keepends=True)
     results.write_bytes(b"".join(cells[:4]) + cells[4][:-7])
     result = compare("--missing-rates", "0,0.5", "-v")
     assert "3 of 8 cells done already" in result.stderr
     assert results.read_bytes().startswith(b"".join(cells[:4]))
-    assert sorted(line.split(b",")[:8] for line in results.read_bytes().splitlines()) == sorted(
-        line.split(b",")[:8] for line in whole.splitlines()
-    )
+    assert outcomes(tmp_path / "out") == whole
+    assert len(rows(tmp_path / "out")) == 8
 
 
 def test_other_options_in_the_same_folder_are_an_error(compare, tmp_path):
@@ -150,7 +144,7 @@ def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, how, jobs)
     out = tmp_path / "out"
     lasting = f"mpu:c=0.5:levels=1:{QUICK},br:epochs=3000:cost=10:folds=2"
     options = ["--missing-rates", "0.5", "--folds", "2", "--methods", lasting, "-j", str(jobs)]
-    command = [sys.executable, "-m", "mpu_cli", "experiment", str(data), "--out", str(out), *options]
+    command = [sys.executable, "-m", "mpu_cli", "experiment", data, "--out", out, *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not (out / "results.csv").exists() or len(rows(out)) < 1:
         assert process.poll() is None
@@ -162,7 +156,7 @@ def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, how, jobs)
         assert (process.returncode, stderr) == (130, "interrupted\n")
         assert {path.name for path in out.iterdir()} == {"results.csv", "settings.json"}
     kept = rows(out)
-    result = compare("--missing-rates", "0.5", "-j", "1", methods=lasting)
+    result = compare("--missing-rates", "0.5", methods=lasting)
     assert f"{len(kept)} of 4 cells done already" in result.stderr
     assert rows(out)[: len(kept)] == kept
     assert len(rows(out)) == 4
@@ -190,10 +184,9 @@ class Method:
 @pytest.mark.slow  # it starts processes
 def test_a_process_that_is_killed_ends_the_command_which_can_go_on(compare, tmp_path):
     (tmp_path / "kills.py").write_text(_KILLS_ONCE)
-    options = {"methods": f"br:{QUICK},{tmp_path}/kills.py:mark={tmp_path}/mark"}
-    first = compare("--missing-rates", "0.5", "-j", 2, **options)
-    assert "a cell was killed, perhaps for lack of memory" in message(first)
-    assert compare("--missing-rates", "0.5", "-j", 2, **options).exit_code == 0
+    options = {"methods": f"br:{QUICK},{tmp_path}/kills.py:mark={tmp_path}/mark", "jobs": 2}
+    assert "a cell was killed, perhaps for lack of memory" in message(compare("--missing-rates", "0.5", **options))
+    assert compare("--missing-rates", "0.5", **options).exit_code == 0
     assert len(rows(tmp_path / "out")) == 4
 
 
@@ -209,46 +202,39 @@ def test_where_nothing_could_be_learned_no_folder_is_left(run, tmp_path):
 
 
 @pytest.mark.parametrize("jobs", [1, *slow(2)])  # the second starts processes
-def test_a_cell_that_fails_is_recorded_and_the_others_run(run, tmp_path, jobs):
-    data = tmp_path / "few.svm"
-    data.write_text("".join(f"{i % 2} 1:{i}\n" for i in range(1, 9)))
-    out = tmp_path / "out"
-    methods = f"br:{QUICK},mpu:c=0.5:{QUICK}"
-    shared = "--methods", methods, "--folds", 2, "--missing-rates", "0,0.9", "-j", jobs
-    result = run.ok("experiment", data, "--out", out, *shared)
-    errors = {(row["missing_rate"], row["error"]) for row in rows(out)}
+def test_a_cell_that_fails_is_recorded_and_the_others_run(compare, tmp_path, jobs):
+    few = tmp_path / "few.svm"
+    few.write_text("".join(f"{i % 2} 1:{i}\n" for i in range(1, 9)))
+    options = {"methods": f"br:{QUICK},mpu:c=0.5:{QUICK}", "files": [few], "jobs": jobs}
+    result = compare("--missing-rates", "0,0.9", **options)
+    assert result.exit_code == 0
+    errors = {(row["missing_rate"], row["error"]) for row in rows(tmp_path / "out")}
     assert errors == {("0.0", ""), ("0.9", "no label is left in the training part")}
     assert "warning: 4 of 8 cells failed; the summary says why" in result.stderr
     assert "no label is left in the training part" in result.stdout
-    assert "8 of 8 cells done already" in run("experiment", data, "--out", out, *shared).stderr
+    assert "8 of 8 cells done already" in compare("--missing-rates", "0,0.9", **options).stderr
 
 
-def test_no_cell_that_can_be_run_is_an_error(run, data, tmp_path):
-    out = tmp_path / "out"
-    shared = "--methods", f"br:{QUICK}", "--folds", 2, "--missing-rates", "0.999", "-j", 1
-    result = run("experiment", data, "--out", out, *shared)
-    message(result)
-    assert "no label is left in the training part" in (out / "summary.md").read_text()
+def test_no_cell_that_can_be_run_is_an_error(compare, tmp_path):
+    message(compare("--missing-rates", "0.999", methods=f"br:{QUICK}"))
+    assert "no label is left in the training part" in (tmp_path / "out" / "summary.md").read_text()
 
 
-def test_files_are_pooled(run, data, tmp_path):
+def test_files_are_pooled(compare, data, tmp_path):
     parts = tmp_path / "part-train.svm", tmp_path / "part-test.svm"
     rows_of_data = data.read_text().splitlines(keepends=True)
     for part, some in zip(parts, (rows_of_data[:25], rows_of_data[25:]), strict=True):
         part.write_text("".join(some))
-    shared = ("--methods", METHODS, "--folds", 2, "--missing-rates", "0.5", "-j", 1)
-    run("experiment", data, "--out", tmp_path / "whole", *shared)
-    run("experiment", *parts, "--out", tmp_path / "parts", *shared)
+    compare("--missing-rates", "0.5", out="whole")
+    compare("--missing-rates", "0.5", out="parts", files=parts)
     assert outcomes(tmp_path / "whole") == outcomes(tmp_path / "parts")
     assert {row["dataset"] for row in rows(tmp_path / "parts")} == {"part"}
 
 
 def test_sizes_and_run_folds(compare, tmp_path):
     compare("--instances", "10,20,40", "--run-folds", 1, "--missing-rates", "0.5")
-    found = rows(tmp_path / "out")
-    assert [(row["instances"], row["fold"]) for row in found if row["method"].startswith("br")] == [
-        ("10", "0"), ("20", "0"), ("40", "0")
-    ]  # fmt: skip
+    found = [row for row in rows(tmp_path / "out") if row["method"].startswith("br")]
+    assert [(row["instances"], row["fold"]) for row in found] == [("10", "0"), ("20", "0"), ("40", "0")]
     assert "exponent" in (tmp_path / "out" / "summary.md").read_text()
 
 

@@ -39,50 +39,36 @@ OVERLAPS = {
 }
 
 
-@pytest.mark.parametrize("name", OVERLAPS)
-def test_what_would_be_lost_is_refused_with_both_names(run, folder, monkeypatch, name):
-    monkeypatch.chdir(folder)
-    before = contents(folder)
-    result = run(*OVERLAPS[name], stdin=b"1 1:1\n")
-    assert (result.exit_code, result.stdout) == (2, "")
-    (line,) = result.stderr.splitlines()
-    assert_worded(line)
-    assert contents(folder) == before
-
-
-# As `"$OUT"` is where the variable is not set.
-EMPTY = {
-    "a model": ("train", "x.svm", *QUICK, "-o", ""),
-    "data": ("train", "x.svm", "", "-o", "y.mpu"),
-    "c": ("train", "x.svm", "--c", "", "-o", "y.mpu"),
-    "predictions": ("predict", "x.mpu", "x.svm", "-o", ""),
-    "label frequencies": ("estimate-c", "x.svm", "-o", ""),
-    "a folder": ("experiment", "x.svm", "--out", ""),
+EMPTY = {  # as `"$OUT"` is where the variable is not set
+    "no name of a model": ("train", "x.svm", *QUICK, "-o", ""),
+    "no name of data": ("train", "x.svm", "", "-o", "y.mpu"),
+    "no name of c": ("train", "x.svm", "--c", "", "-o", "y.mpu"),
+    "no name of predictions": ("predict", "x.mpu", "x.svm", "-o", ""),
+    "no name of label frequencies": ("estimate-c", "x.svm", "-o", ""),
+    "no name of a folder": ("experiment", "x.svm", "--out", ""),
 }
+REFUSED = OVERLAPS | EMPTY
 
 
-@pytest.mark.parametrize("name", EMPTY)
-def test_an_empty_name_is_refused(run, folder, monkeypatch, name):
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_would_be_lost_and_what_has_no_name_is_refused(run, folder, monkeypatch, name):
     monkeypatch.chdir(folder)
     before = contents(folder)
-    result = run(*EMPTY[name])
+    result = run(*REFUSED[name], stdin=b"1 1:1\n")
     assert (result.exit_code, result.stdout) == (2, "")
     (line,) = result.stderr.splitlines()
     assert_worded(line)
     assert contents(folder) == before
 
 
-def test_standard_input_redirected_from_the_output(start, folder):
-    with (folder / "x.svm").open("rb") as stdin:
-        _, said, status = start("corrupt", "-", "x.svm", *MISSING, stdin=stdin.fileno(), cwd=folder).end()
-    assert (status, said.count("\n")) == (2, 1)
-    assert (folder / "x.svm").read_text() == TINY
-
-
-def test_a_file_that_is_appended_to_and_read(start, folder):
-    """It would never end."""
-    with (folder / "x.svm").open("ab") as stdout:
-        _, said, status = start("predict", "x.mpu", "x.svm", redirected=stdout.fileno(), cwd=folder).end()
+@pytest.mark.parametrize(
+    ("stream", "arguments"),
+    [("stdin", ("corrupt", "-", "x.svm", *MISSING)), ("redirected", ("predict", "x.mpu", "x.svm"))],
+)
+def test_a_stream_that_is_another_file_of_the_command(start, folder, stream, arguments):
+    """To append to what is read would never end."""
+    with (folder / "x.svm").open("r+b" if stream == "stdin" else "ab") as file:
+        _, said, status = start(*arguments, **{stream: file.fileno()}, cwd=folder).end()
     assert (status, said.count("\n")) == (2, 1)
     assert (folder / "x.svm").read_text() == TINY
 
@@ -103,5 +89,5 @@ def test_a_directory_with_another_manifest_is_left_alone(run, folder, text):
 @pytest.mark.parametrize("damage", [b"", b"\0" * 100, b'{"format": "mpu mod', b'{\n "format": "mpu model",\n'])
 def test_a_damaged_model_can_be_trained_again(run, folder, damage):
     (folder / "x.mpu" / "manifest.json").write_bytes(damage)
-    assert run("train", folder / "x.svm", *QUICK).exit_code == 0
-    assert run("predict", folder / "x.mpu", folder / "x.svm").exit_code == 0
+    run.ok("train", folder / "x.svm", *QUICK)
+    run.ok("predict", folder / "x.mpu", folder / "x.svm")

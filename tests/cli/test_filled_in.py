@@ -90,8 +90,8 @@ def test_what_was_filled_in_of_a_complete_instance_is_annotated(run, tmp_path, f
 def test_a_review_outweighs_what_was_filled_in(run, tmp_path, filled):
     """Of the labels filled in, one is confirmed and one refuted; both are decided then."""
     right, wrong = sorted(listed(tmp_path / "first.filled"))[:2]
-    rows = [f"{i}\t{k}\t{verdict}\tsuggestion\n" for (i, k), verdict in ((right, "yes"), (wrong, "no"))]
-    (tmp_path / "checked.tsv").write_text("instance\tlabel\tverdict\tsource\n" + "".join(rows))
+    rows = [f"{i}\t{k}\t{verdict}\n" for (i, k), verdict in ((right, "yes"), (wrong, "no"))]
+    (tmp_path / "checked.tsv").write_text(COLUMNS + "".join(rows))
     args = "--reviewed", tmp_path / "checked.tsv", "--top", 1
     assert fill_in(run, tmp_path / "first.svm", tmp_path / "second.svm", *args) == 1
     assert wrong not in cells(tmp_path / "second.svm") | listed(tmp_path / "second.filled")
@@ -99,11 +99,8 @@ def test_a_review_outweighs_what_was_filled_in(run, tmp_path, filled):
 
 
 def test_nothing_is_left_of_data_that_cannot_be_written(run, tmp_path, monkeypatch):
-    X, Y = hierarchy(1)
-    news, rules = (
-        write(tmp_path / "news.svm", X[:200], hide(Y[:200], 0.4).toarray()),
-        write_rules(tmp_path / "rules.tsv"),
-    )
+    X, Y = (array[:200] for array in hierarchy(1))
+    news, rules = write(tmp_path / "news.svm", X, hide(Y, 0.4).toarray()), write_rules(tmp_path / "rules.tsv")
     monkeypatch.setattr("mpu_cli.svmlight.writer.with_labels", Mock(side_effect=OSError(27, "File too large")))
     args = *QUICK, "--format", "svm", "--implied", rules, "--fill-implied", "-o", tmp_path / "a.svm"
     assert run("suggest", news, *args).exit_code == 1
@@ -112,9 +109,9 @@ def test_nothing_is_left_of_data_that_cannot_be_written(run, tmp_path, monkeypat
 
 def test_the_list_goes_where_the_file_goes(run, tmp_path, filled):
     """A list beside standard output or a device there is none of; that of FILE itself is not overwritten."""
-    result = run.ok("suggest", filled / "news.svm", *QUICK, "--format", "svm", "--top", 5, "-o", "/dev/null")
-    assert "count as annotated" in result.stderr
-    result = run("suggest", filled / "news.svm", *QUICK, "--format", "svm", "--top", 5, "-o", tmp_path / "news.svm.gz")
+    args = "suggest", filled / "news.svm", *QUICK, "--format", "svm", "--top", 5, "-o"
+    assert "count as annotated" in run.ok(*args, "/dev/null").stderr
+    result = run(*args, tmp_path / "news.svm.gz")
     assert result.exit_code == 1
     assert f"{tmp_path / 'news.filled'}" in result.stderr
 

@@ -136,13 +136,11 @@ def test_no_summary_of_a_command_is_cut(run):
 
 def test_help_imports_nothing_heavy():
     """In one process, which says after each of them what has been imported by then."""
-    code = (
-        "import sys; from mpu_cli.cli import mpu\n"
-        "for words in sys.argv[1:]:\n"
-        "    mpu(words.split(), standalone_mode=False)\n"
-        "    print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)\n"
-        "    print('---')"
-    )
+    code = """import sys; from mpu_cli.cli import mpu
+for words in sys.argv[1:]:
+    mpu(words.split(), standalone_mode=False)
+    print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)
+    print('---')"""
     arguments = ["--help", "--version", *[f"{name} --help" for name in COMMANDS]]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
     assert all(text.strip() for text in done.stdout.split("---\n")[:-1])
@@ -168,11 +166,28 @@ def test_a_help_has_each_option_once_and_fits_two_screens(run, command):
     assert max(map(len, text.partition("ptions:\n")[2].splitlines())) <= 80
     for param in mpu.commands[command].params:
         if isinstance(param, click.Option):
-            assert len(re.findall(rf"^  (-\w, )?{max(param.opts, key=len)}\b(?!-)", text, re.MULTILINE)) == 1, (
-                param.opts
-            )
+            option = max(param.opts, key=len)
+            assert len(re.findall(rf"^  (-\w, )?{option}\b(?!-)", text, re.MULTILINE)) == 1, option
 
 
 def test_without_a_command_its_usage_is_shown(run):
     result = run()
     assert (result.exit_code, "Usage:" in result.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "line, word, expected",
+    [
+        ("mpu tr", 1, {"plain,train"}),
+        ("mpu ", 1, {f"plain,{name}" for name in COMMANDS}),
+        ("mpu train --lev", 2, {"plain,--levels"}),
+        ("mpu train --loss sq", 3, {"plain,squared-hinge"}),
+        ("mpu train new", 2, {"file,new"}),
+        ("mpu experiment --out res", 3, {"dir,res"}),
+    ],
+)
+def test_bash_completes(line, word, expected):
+    """Shells ask `mpu` itself, through variables."""
+    asked = {"_MPU_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(word)}
+    result = CliRunner().invoke(mpu, env=asked, prog_name="mpu")
+    assert (set(result.stdout.split()), result.stderr) == (expected, "")

@@ -1,7 +1,5 @@
 """`estimate-c` and `suggest` by out-of-fold scores of another tool: `--scores`."""
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -9,8 +7,8 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.multiclass import OneVsRestClassifier
 
 from mpu_cli import estimate_c, missing_labels, questions
-from tests.cli.test_evaluate import label_lines
 from tests.cli.test_questions import answered
+from tests.svm import lines
 
 Q = 3
 
@@ -25,15 +23,10 @@ def problem(tmp_path_factory):
     scores = cross_val_predict(OneVsRestClassifier(LogisticRegression()), X, S, method="predict_proba")
     P = np.round(scores, 4).astype(np.float32)
     folder = tmp_path_factory.mktemp("scores")
-    (folder / "news.svm").write_text(
-        "".join(f"{line} {i % 7 + 1}:1\n" for i, line in enumerate(label_lines(S).splitlines()))
-    )
-    (folder / "oof").write_text("".join(line + "\n" for line in map(score_line, P)))
+    rows = (",".join(map(str, np.flatnonzero(row) + 1)) for row in S)
+    (folder / "news.svm").write_text("".join(f"{row} {i % 7 + 1}:1\n" for i, row in enumerate(rows)))
+    (folder / "oof").write_text("".join(line.lstrip() for line in lines(P, np.zeros(P.shape))))
     return Y, S, P, folder
-
-
-def score_line(row) -> str:
-    return " ".join(f"{label}:{score:.4f}" for label, score in enumerate(row, start=1) if score)
 
 
 @pytest.fixture
@@ -42,9 +35,7 @@ def asked(run, problem):
     *_, folder = problem
 
     def ask(command, *options, scores="oof"):
-        arguments = (folder / "news.svm", "--scores", folder / scores, "--json", "-q", *options)
-        result = run.ok(command, *arguments)
-        return json.loads(result.stdout)
+        return run.json(command, folder / "news.svm", "--scores", folder / scores, "-q", *options)
 
     return ask
 
@@ -68,9 +59,8 @@ def test_what_is_missing_is_that_of_python(asked, problem, tmp_path, options):
     c = 0.5 if options else estimate_c(y=S, scores=P).c
     expected = missing_labels(S, scores=P, c=c, top=100)
     rows = listed(tmp_path / "missing.tsv")
-    assert [(int(row[0]) - 1, int(row[1]) - 1) for row in rows] == list(
-        zip(expected.rows, expected.columns, strict=True)
-    )
+    cells = [(int(row[0]) - 1, int(row[1]) - 1) for row in rows]
+    assert cells == list(zip(expected.rows, expected.columns, strict=True))
     assert report["missing"] == pytest.approx(S.sum() * (1 / c - 1))
     if options:  # where c is estimated, less is claimed of the top
         np.testing.assert_allclose([float(row[2]) for row in rows], expected.probabilities, atol=1e-3)

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from tests.cli.started import Started
+from tests.cli.training import message
 from tests.slow import slow
 
 for package in ("starlette", "uvicorn"):
@@ -84,30 +85,19 @@ def test_requests_under_way_are_finished_and_a_second_signal_ends_at_once(servin
     assert process.stderr.read().endswith("terminated\n")
 
 
-def message(run, *options) -> str:
-    result = run("serve", *options)
-    assert (result.exit_code, result.stdout) == (1, "")
-    (line,) = result.stderr.splitlines()
-    return line
-
-
-def test_what_cannot_be_served_is_an_error(run, tiny_model, tmp_path):
-    assert (
-        message(run, tmp_path / "no.mpu")
-        == f"error: {tmp_path / 'no.mpu'}: there is no such model; make one with mpu train"
-    )
+def test_a_damaged_model_cannot_be_served(run, tiny_model):
     (tiny_model / "manifest.json").write_text("{")
-    assert "manifest.json is damaged" in message(run, tiny_model)
+    assert "manifest.json is damaged" in message(run("serve", tiny_model))
 
 
 def test_a_place_that_is_taken_is_an_error(run, tiny_model):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        expected = (
-            f"error: cannot listen at 127.0.0.1, port {port}: Address already in use; give another --host or --port"
-        )
-        assert message(run, tiny_model, "--port", port) == expected
-    assert "cannot listen at nowhere.invalid, port 8000: " in message(run, tiny_model, "--host", "nowhere.invalid")
+        (line,) = run("serve", tiny_model, "--port", port).stderr.splitlines()
+    problem = "Address already in use; give another --host or --port"
+    assert line == f"error: cannot listen at 127.0.0.1, port {port}: {problem}"
+    (line,) = run("serve", tiny_model, "--host", "nowhere.invalid").stderr.splitlines()
+    assert line.startswith("error: cannot listen at nowhere.invalid, port 8000: ")
 
 
 @pytest.mark.parametrize("package", ["uvicorn", *slow("starlette")])

@@ -83,12 +83,9 @@ def test_at_random_moments_from_the_first_import_on(tiny, tmp_path):
     chance = random.Random(0)
     ready = "import sys; sys.stderr.write('.'); sys.stderr.flush(); "  # what comes before is not ours
     code = ready + "from mpu_cli.__main__ import main; sys.argv[0] = 'mpu'; main()"
+    command = [sys.executable, "-c", code, "train", tiny, "-q", *FOREVER]
     for number, status, line in ENDS * 4:
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, "train", str(tiny), "-q", *FOREVER],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         assert process.stderr.read(1) == "."
         time.sleep(0.02 + chance.random() * 0.8)
         process.send_signal(number)

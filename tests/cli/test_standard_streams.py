@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.training import ALONE, QUICK, TINY
+from tests.conftest import ROOT
 from tests.slow import slow
 
 PLAIN = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
@@ -55,11 +56,11 @@ def to_full_device(start, folder):
     return go
 
 
-def shell(folder, arguments, redirection="", **environment) -> subprocess.CompletedProcess:
+def shell(folder, arguments, redirection="", stdout=subprocess.PIPE, **environment) -> subprocess.CompletedProcess:
     """Run ``mpu`` as a shell does, with a redirection and nothing of the environment of the tests."""
     command = ["sh", "-c", f'exec "$0" -m mpu_cli "$@" {redirection}', sys.executable, *map(str, arguments)]
-    environment = {"PYTHONPATH": str(Path(__file__).parents[2]), **PLAIN, **environment}
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, timeout=60)
+    given = {"stdout": stdout, "env": {"PYTHONPATH": str(ROOT), **PLAIN, **environment}, "timeout": 60}
+    return subprocess.run(command, cwd=folder, stderr=subprocess.PIPE, text=True, **given)
 
 
 def last_line(text: str) -> str:
@@ -130,10 +131,8 @@ def test_the_status_of_a_failure_does_not_depend_on_who_hears_of_it(folder, redi
 @pytest.mark.slow  # processes of their own
 def test_a_closed_descriptor_does_not_become_that_of_a_file(folder, tmp_path):
     """What is said, also by a library, would else go into the first file that is opened."""
-    done = shell(
-        tmp_path, ("predict", folder / "tiny.mpu", folder / "tiny.svm", "-o", "out", "-v", *ALONE), "2>&- >&- <&-"
-    )
-    assert done.returncode == 0
+    arguments = ("predict", folder / "tiny.mpu", folder / "tiny.svm", "-o", "out", "-v", *ALONE)
+    assert shell(tmp_path, arguments, "2>&- >&- <&-").returncode == 0
     assert len((tmp_path / "out").read_text().splitlines()) == 5
 
 
@@ -156,12 +155,8 @@ def test_what_the_encoding_of_a_stream_lacks_is_escaped(folder, tmp_path, encodi
 @pytest.mark.parametrize("name", ["a\nb.svm", "a\rb.svm", "a\x1b[31mb.svm", "a\u2028b.svm"])
 def test_an_error_is_one_line_whatever_the_name_of_the_file(run, tmp_path, name):
     (tmp_path / name).write_text("1 x\n")
-    for arguments in (
-        ("train", tmp_path / name),
-        ("predict", tmp_path / name, "x"),
-        ("evaluate", tmp_path / name, "x"),
-    ):
-        result = run(*arguments)
+    for command, *others in (("train",), ("predict", "x"), ("evaluate", "x")):
+        result = run(command, tmp_path / name, *others)
         assert result.exit_code == 1
         assert len([character for character in result.stderr if not character.isprintable()]) == 1
         assert result.stderr.endswith("\n")
@@ -183,11 +178,8 @@ def test_the_script_of_shell_completion_finds_no_room(folder, unbuffered):
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("train", "--help"), ()], ids=" ".join)
 def test_a_reader_of_help_that_goes_away(folder, arguments):
     """Also of the script of shell completion."""
-    environment = {} if arguments else COMPLETION
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "mpu_cli", *arguments]
-    environment = {"PYTHONPATH": str(Path(__file__).parents[2]), **PLAIN, **environment}
-    done = subprocess.run(command, cwd=folder, stdout=writing, stderr=subprocess.PIPE, env=environment)
+    done = shell(folder, arguments, stdout=writing, **({} if arguments else COMPLETION))
     os.close(writing)
-    assert (done.returncode, done.stderr) == (141, b"")
+    assert (done.returncode, done.stderr) == (141, "")

@@ -12,20 +12,15 @@ from tests.folders import model_files
 SECRET = "hunter2"
 
 
-@pytest.fixture
-def model(tiny, tiny_model):
-    return tiny_model
-
-
 @pytest.mark.parametrize("suffix", ["", ".gz"])
-def test_a_url_gives_the_model_of_a_file(run, memory, served, model, tmp_path, suffix):
+def test_a_url_gives_the_model_of_a_file(run, memory, served, tiny_model, tmp_path, suffix):
     content = gzip.compress(TINY.encode()) if suffix else TINY.encode()
     memory.pipe(f"/data/tiny.svm{suffix}", content)
     url, files = served
     files[f"/tiny.svm{suffix}"] = content
     for source in (f"memory://data/tiny.svm{suffix}", f"{url}/tiny.svm{suffix}?key=x.bz2"):
         run.ok("train", source, *QUICK, "-o", tmp_path / "other.mpu")
-        assert model_files(tmp_path / "other.mpu") == model_files(model)
+        assert model_files(tmp_path / "other.mpu") == model_files(tiny_model)
 
 
 def test_the_model_is_named_after_it_in_this_directory(run, memory, tmp_path, monkeypatch):
@@ -35,47 +30,42 @@ def test_the_model_is_named_after_it_in_this_directory(run, memory, tmp_path, mo
     assert [path.name for path in tmp_path.iterdir()] == ["news.mpu"]
 
 
-def test_other_commands_read_them_too(run, memory, tiny, model):
+def test_other_commands_read_them_too(run, memory, tiny, tiny_model):
     memory.pipe("/tiny.svm", TINY.encode())
     tags = tiny.with_name("tags")
-    run.ok("predict", model, tiny, "-o", tags)
+    run.ok("predict", tiny_model, tiny, "-o", tags)
     memory.pipe("/tags", tags.read_bytes())
     url = "memory://tiny.svm"
-    assert run("predict", model, url).stdout == run("predict", model, tiny).stdout != ""
     assert run("evaluate", url, "memory://tags").stdout == run("evaluate", tiny, tags).stdout != ""
-    assert run("predict", model, url, "--format", "tsv").stdout == run("predict", model, tiny, "--format", "tsv").stdout
-    few = ("--folds", 2, "--features", "linear")
-    assert run("estimate-c", url, *few).stdout == run("estimate-c", tiny, *few).stdout != ""
+    predict, estimate = ("predict", tiny_model), ("estimate-c", "--folds", 2, "--features", "linear")
+    for command in (predict, (*predict, "--format", "tsv"), estimate):
+        assert run(*command, url).stdout == run(*command, tiny).stdout != ""
     listed = [run("suggest", file, *QUICK, "--top", 2).stdout.splitlines()[1:] for file in (url, tiny)]
     assert listed[0] == listed[1] != []
     message(run("suggest", url, *QUICK, "--format", "svm"))
 
 
-def test_what_goes_wrong_is_one_line(run, memory, served, model, tmp_path):
+def test_what_goes_wrong_is_one_line(run, memory, served, tiny_model, tmp_path):
     memory.pipe("/tiny.svm", TINY.encode() + b"1 1:x\n")
-    assert "memory://tiny.svm:6: " in message(run("predict", model, "memory://tiny.svm"))
+    assert "memory://tiny.svm:6: " in message(run("predict", tiny_model, "memory://tiny.svm"))
     url, files = served
     files["/tiny.svm"] = TINY.encode() + b"1 1:x\n"
     said = f"error: {url}/tiny.svm?...:6: value 'x'"
-    assert message(run("predict", model, f"{url}/tiny.svm?key=1")).startswith(said)
+    assert message(run("predict", tiny_model, f"{url}/tiny.svm?key=1")).startswith(said)
     memory.pipe("/cut.svm.gz", gzip.compress(TINY.encode())[:-8])
-    assert "memory://cut.svm.gz:1: at or after this line, the compressed data end too early" in message(
-        run("predict", model, "memory://cut.svm.gz")
-    )
-    assert "memory://gone.svm: cannot be read: there is no such file" in message(
-        run("train", "memory://gone.svm", "-o", tmp_path / "gone.mpu")
-    )
+    assert "memory://cut.svm.gz:1: " in message(run("predict", tiny_model, "memory://cut.svm.gz"))
+    assert "memory://gone.svm: " in message(run("train", "memory://gone.svm", "-o", tmp_path / "gone.mpu"))
 
 
-def test_a_connection_that_breaks_leaves_nothing_half_written(run, served, model, tmp_path):
+def test_a_connection_that_breaks_leaves_nothing_half_written(run, served, tiny_model, tmp_path):
     url, files = served
     text = TINY.encode() * 50_000
     files["/cut.svm"] = text[: len(text) // 2], len(text)
     said = f"error: {url}/cut.svm: cannot be read: "
-    result = run("predict", model, f"{url}/cut.svm", "-o", tmp_path / "out")
+    result = run("predict", tiny_model, f"{url}/cut.svm", "-o", tmp_path / "out")
     assert message(result).startswith(said)
     assert message(run("train", f"{url}/cut.svm", *QUICK, "-o", tmp_path / "m.mpu")).startswith(said)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny.mpu", "tiny.svm"]
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny.mpu"]
 
 
 def test_secrets_are_neither_said_nor_kept(run, served, tmp_path):
@@ -87,13 +77,10 @@ def test_secrets_are_neither_said_nor_kept(run, served, tmp_path):
     result = run.ok("train", f"{url}/a.svm{query}", "--fully-labelled", f"{url}/a.svm{query}2", *options)
     shown = f"{served[0]}/a.svm?..."
     assert run.json("info", tmp_path / "m.mpu")["origin"]["source"] == shown
-    failed = [
-        run("train", f"{url}/{name}{query}", *QUICK, "-o", tmp_path / "other.mpu") for name in ("b.svm", "gone.svm")
-    ]
+    other = *QUICK, "-o", tmp_path / "other.mpu"
+    failed = [run("train", f"{url}/{name}{query}", *other) for name in ("b.svm", "gone.svm")]
     failed.append(run("train", f"{url}/a.svm{query}", f"{url}/a.svm{query}"))
-    failed.append(
-        run("train", f"{url}/a.svm", "--reviewed", f"{url}/gone{query}", *QUICK, "-o", tmp_path / "other.mpu")
-    )
+    failed.append(run("train", f"{url}/a.svm", "--reviewed", f"{url}/gone{query}", *other))
     failed.append(run("predict", tmp_path / "m.mpu", f"{url}/a.svm{query}", f"{url}/a.svm{query}", "--top-k", "many"))
     assert all(other.exit_code for other in failed)
     kept = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
