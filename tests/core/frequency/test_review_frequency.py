@@ -17,17 +17,24 @@ def review(Y, S, rows):
     return VerifiedLabels.of(Y.shape, true=(rows[instances], labels), complete=rows)
 
 
-def reviewed(Y, S, m=None, automatic=None):
-    """Estimate c by the first instances."""
-    rows = np.arange(len(Y) if m is None else m)
+def reviewed(Y, S, automatic=None):
+    rows = np.arange(len(Y))
     return from_review(as_labels(S), review(Y, S, rows), rows, automatic)
 
 
-def of_counts(a, n):
-    """One label an instance: n_k of these have label k, a_k of which is annotated."""
+def of_counts(a, n, without=0, automatic=None):
+    """One label an instance: n_k of these have label k, a_k of which is annotated; the last have no label."""
     Y = np.repeat(np.eye(len(n), dtype=bool), n, axis=0)
     S = np.concatenate([np.arange(size) < kept for kept, size in zip(a, n, strict=True)])[:, None] & Y
-    return reviewed(Y, S)
+    nothing = np.zeros((without, len(n)), bool)
+    return reviewed(np.vstack([Y, nothing]), np.vstack([S, nothing]), automatic)
+
+
+def assert_possible(found):
+    """Frequencies are above 0, and intervals from 0 to 1."""
+    for c, (low, high) in [(found.c, found.interval), *zip(found.rates, found.intervals, strict=True)]:
+        assert 0 < c <= 1
+        assert 0 <= low <= high <= 1
 
 
 def drawn(c, n, share, seed):
@@ -71,13 +78,7 @@ def test_a_review_that_finds_no_missing_label_leaves_open_that_none_is():
 @pytest.mark.parametrize("automatic", [None, 0.3, 1.0, 1e-6])
 @pytest.mark.parametrize(("a", "n"), [([0], [0]), ([0, 0], [0, 5]), ([10, 3], [10, 3]), ([1], [1]), ([0], [1])])
 def test_small_reviews_give_frequencies_above_zero_up_to_one(a, n, automatic):
-    Y = np.repeat(np.eye(len(n), dtype=bool), n, axis=0)
-    S = np.concatenate([np.arange(size) < kept for kept, size in zip(a, n, strict=True)])[:, None] & Y
-    Y, S = (np.vstack([part, np.zeros((10, len(n)), bool)]) for part in (Y, S))
-    found = reviewed(Y, S, automatic=automatic)
-    for c, (low, high) in [(found.c, found.interval), *zip(found.rates, found.intervals, strict=True)]:
-        assert 0 < c <= 1
-        assert 0 <= low <= high <= 1
+    assert_possible(of_counts(a, n, without=10, automatic=automatic))
 
 
 def test_without_a_label_the_automatic_estimate_stays():
@@ -183,10 +184,7 @@ def test_overall_interval_of_two_files_covers_nine_in_ten(share):
 @pytest.mark.parametrize(("here", "there"), [(0, 0), (0, 5), (5, 0), (10, 10), (10, 1)])
 def test_two_files_with_few_labels_or_only_full_ones(here, there):
     S, Y = np.arange(10)[:, None] < here, np.arange(10)[:, None] < there
-    found = of_two_files(S, Y)
-    for c, (low, high) in [(found.c, found.interval), (found.rates[0], found.intervals[0])]:
-        assert 0 < c <= 1
-        assert 0 <= low <= high <= 1
+    assert_possible(of_two_files(S, Y))
 
 
 @pytest.mark.parametrize("c", [0.1, 0.5, 0.9])

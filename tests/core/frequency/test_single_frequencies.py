@@ -1,10 +1,23 @@
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.special import expit
 
 from mpu_cli.core.frequency.estimators import CountedCells, estimate
-from mpu_cli.core.frequency.single_frequencies import agreement, estimate_singly, missing
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.single_frequencies import (
+    FEWEST_OF_GROUP,
+    agreement,
+    estimate_groups,
+    estimate_singly,
+    missing,
+    of_all_groups,
+)
+from mpu_cli.core.labels.problem import InstanceGroups
+from mpu_cli.core.labels.verified import VerifiedLabels
+from mpu_cli.people.posteriors import missing_labels
+from tests.core.frequency.test_estimators import beside, separable
 from tests.core.simulated import as_labels
 from tests.slow import slow
 
@@ -84,20 +97,17 @@ def test_missing_labels_sum_to_those_of_all():
     np.testing.assert_allclose(missing(annotations, np.ones(3), 0.5).sum(), 30)
 
 
-def annotated(c, n=1500, seed=0):
-    """Labels that a score tells well, annotated with probability c; predictions on another scale, as from a model."""
+def agreeing(c, n=1500, seed=0):
+    """How many labels agree that a score on another scale tells well, and that are annotated with probability c."""
     rng = np.random.default_rng(seed)
     z = rng.normal(-2, 4, (n, len(c)))
-    return expit(0.7 * z - 0.5).astype(np.float32), as_labels(rng.random(z.shape) < c * expit(z))
-
-
-def agreeing(probabilities, labels, verified=None):
-    return agreement(CountedCells.of(probabilities, labels, verified))
+    labels = as_labels(rng.random(z.shape) < c * expit(z))
+    return agreement(CountedCells.of(expit(0.7 * z - 0.5).astype(np.float32), labels, None))
 
 
 @pytest.mark.parametrize("c", [0.6, *slow(0.3, 1.0)])
 def test_labels_agree_where_they_have_one_frequency(c):
-    found = [agreeing(*annotated(np.full(40, c), seed=seed)) for seed in range(5)]
+    found = [agreeing(np.full(40, c), seed=seed) for seed in range(5)]
     assert np.mean(found) > 0.9
 
 
@@ -105,4 +115,50 @@ def test_labels_agree_where_they_have_one_frequency(c):
 def test_a_share_of_the_labels_agrees():
     for share, lowest, highest in ((1 / 3, 0.0, 0.5), (2 / 3, 0.5, 1.0)):
         c = np.where(np.arange(60) < 60 * share, 0.9, 0.2 + 0.01 * np.arange(60))
-        assert lowest <= agreeing(*annotated(c, 4000)) <= highest
+        assert lowest <= agreeing(c, 4000) <= highest
+
+
+# Groups of instances
+
+
+def test_c_of_each_group_is_estimated():
+    good, bad = separable(2000, 4, 0.8), separable(2000, 4, 0.2, seed=1)
+    P, S = np.vstack([good[0], bad[0]]), as_labels(np.vstack([good[1].toarray(), bad[1].toarray()]))
+    groups = InstanceGroups(np.repeat([1, 0], 2000), ("bad", "good"))
+    found = estimate_groups(P, S, groups, estimate(P, S))
+    assert_allclose(found.c, [0.2, 0.8], atol=0.03)
+    assert ((found.intervals[:, 0] <= found.c) & (found.c <= found.intervals[:, 1])).all()
+    assert not found.pooled.any()
+    annotations = groups.sums(np.diff(S.indptr))
+    combined = of_all_groups(found, estimate(P, S), annotations)
+    assert combined.interval[0] <= combined.c <= combined.interval[1]
+    assert combined.c == pytest.approx(S.nnz / (annotations / found.c).sum())
+
+
+def test_small_groups_are_estimated_together():
+    P, S = separable(3000, 4, 0.5)
+    groups = InstanceGroups(np.where(np.arange(3000) < 2700, 0, 1 + np.arange(3000) % 20), tuple(map(str, range(21))))
+    found = estimate_groups(P, S, groups, of_all := estimate(P, S))
+    assert (groups.sums(np.diff(S.indptr))[1:] < FEWEST_OF_GROUP).all()
+    assert_array_equal(found.pooled, np.arange(21) > 0)
+    assert len(set(found.c[1:].tolist())) == 1
+    assert found.c[0] == pytest.approx(of_all.c, abs=0.05)
+
+
+def test_counts_are_those_of_each_group_alone():
+    rng, C = np.random.default_rng(0), np.array([0.8, 0.2])
+    _, S = beside(separable(300, 3, 0.5), separable(300, 2, 0.3, seed=1))
+    verified = VerifiedLabels.of((300, 5), true=([0, 1], [0, 4]), false=([2], [1]), ignored=([3], [3]), complete=[5, 9])
+    of_instances = C[rng.integers(0, 2, 300)]
+    whole = LabelFrequency.of(0.5, (300, 5), verified, of_instances)
+    rows = [np.flatnonzero(of_instances == c) for c in C]
+    alone = [LabelFrequency.of(c, (len(one), 5), verified.rows(one)) for c, one in zip(C, rows, strict=True)]
+    parts = [csr_array(S[one]) for one in rows]
+    expected = sum(one.true_labels(part) for one, part in zip(alone, parts, strict=True))
+    assert_allclose(whole.true_labels(S), expected)
+    missing = [missing_labels(part, one)[1].expected for one, part in zip(alone, parts, strict=True)]
+    assert missing_labels(S, whole)[1].expected == pytest.approx(sum(missing))
+    counts = whole.count(S)
+    assert_allclose(counts.shares(whole.rates) * counts.cells, expected)
+    for one, of_group in zip(alone, rows, strict=True):
+        assert_allclose(whole.rows(of_group).of_cells(slice(None)), one.of_cells(slice(None)))

@@ -36,7 +36,8 @@ def problems(draw):
     cells = csr_array(rng.integers(4, size=(n, q)).astype(np.int8))
     verified = VerifiedLabels(cells, rng.choice(4, n, p=[0.6, 0, 0.3, 0.1]))
     rates = rng.uniform(0.2, 1, q).astype(np.float32)
-    frequency = LabelFrequency(rates, verified if draw(st.booleans()) else None)
+    of_instances = rng.uniform(0.2, 1, n).astype(np.float32) if draw(st.booleans()) else None
+    frequency = LabelFrequency(rates, verified if draw(st.booleans()) else None, of_instances)
     shift = random_array((n, q), density=0.4, rng=rng, dtype=np.float32)
     offsets = csr_array(shift) if draw(st.booleans()) else None
     return features, (batches, frequency.positives(annotated), frequency), offsets, seed
