@@ -7,7 +7,7 @@ import pytest
 
 from mpu_cli import estimate_c
 from mpu_cli.errors import MpuWarning
-from tests.core.test_choose_features import rings
+from tests.core.test_features import rings
 from tests.svm import lines
 
 QUICK = "--c", 1, "--cost", 30, "--epochs", 30, "--levels", 1
