@@ -28,8 +28,8 @@ QUICK := -m 'not slow' --hypothesis-profile quick
 # build for x86-64; where there is no such kernel, OpenBLAS says so and takes the processor's own.
 BLAS_KERNEL ?= Nehalem
 # Tests of what each kernel computes, and of what overflows.
-BLAS_TESTS := tests/core/kernels tests/core/test_overflow.py tests/core/test_sgd.py tests/core/test_stacking.py \
-	tests/core/test_training.py tests/core/test_training_edge_cases.py tests/core/test_weight_rows.py
+BLAS_TESTS := tests/core/kernels tests/core/test_linear_model.py tests/core/test_sgd.py tests/core/test_stacking.py \
+	tests/core/test_training.py tests/core/test_training_edge_cases.py
 
 # Uncompiled, numbers overflow as they are meant to, but with a warning, and tests of whole files would take hours.
 KERNEL_TESTS := tests/svmlight/test_parser.py tests/svmlight/test_reader.py \

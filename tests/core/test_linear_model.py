@@ -1,29 +1,32 @@
-"""Scores that may overflow are refused, whatever the order in which a BLAS takes their sums."""
+"""Linear models: scores that may overflow are refused, whatever the order in which a BLAS takes their sums."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array, random_array
+from scipy.special import expit
 
 from mpu_cli.core import stacking
 from mpu_cli.core.features import Features
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
+from mpu_cli.core.predictions import LEAST, Top
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import OverflowingError
+from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem
 from tests.golden import refused
+from tests.hypotheses import examples
 
 LARGEST = float(np.finfo(np.float32).max)
 
 
 def features(row: list[float], sparse: bool) -> Features:
     matrix = np.array([row], np.float32)
-    if sparse:
-        return Features(csr_array(matrix), np.empty((1, 0), np.float32))
-    return Features(csr_array((1, 0), dtype=np.float32), matrix)
+    return Features(as_features(matrix), matrix[:, :0]) if sparse else Features(as_features(matrix[:, :0]), matrix)
 
 
 def model(weights: list[float], bias: float = 0.0) -> LinearModel:
@@ -79,3 +82,42 @@ def test_a_weight_of_predictions_beyond_32_bits_is_refused(monkeypatch):
     X, Y = linear_problem(40, 3, 4)
     with pytest.raises(OverflowingError):
         train(Problem(as_features(X * 1e37), as_labels(Y)), Options(c=1.0, cost=1.0, epochs=2))
+
+
+# The most probable labels of instances, by weights of which some rows are dense and others sparse
+
+
+@pytest.mark.usefixtures("kernel")
+@settings(max_examples=examples(25), deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(0, 8),
+    D=st.integers(1, 12),
+    q=st.sampled_from([1, 7, 8, 63, 64, 65, 200]),
+    densities=st.sampled_from([(0.02, 0.9), (0.1,), (1.0,), (0.0, 0.5, 1.0), (0.0,)]),
+    top=st.sampled_from([Top(1, 0.5), Top(5, 0.1), Top(20, 0.3), Top(300, LEAST)]),
+    as_array=st.booleans(),
+)
+def test_the_largest_are_those_of_all_scores(seed, n, D, q, densities, top, as_array):
+    rng = np.random.default_rng(seed)
+    matrix = csr_array(random_array((n, D), density=0.4, rng=rng, dtype=np.float32))
+    there = rng.random((D, q)) < np.resize(densities, D)[:, None]
+    weights = csr_array(np.where(there, rng.normal(size=(D, q)), 0).astype(np.float32))
+    bias = rng.normal(-1, 1, q).astype(np.float32)
+    found = LinearModel(weights.toarray() if as_array else weights, bias).top(Features.of(matrix), top, Run())
+
+    probabilities = expit((matrix.astype(float) @ weights.astype(float)).toarray() + bias)
+    order = np.argsort(-probabilities, axis=1, kind="stable")[:, : top.most].tolist()
+    largest = [sorted(k for k in row if p[k] >= top.least) for row, p in zip(order, probabilities, strict=True)]
+    assert found.shape == (n, q)
+    assert [found[[i]].indices.tolist() for i in range(n)] == largest
+    rows = np.repeat(np.arange(n), np.diff(found.indptr))
+    assert_allclose(found.data, probabilities[rows, found.indices], rtol=1e-4)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_of_equals_the_first_are_kept():
+    without_weights = LinearModel(csr_array((3, 150), dtype=np.float32), np.zeros(150, np.float32))
+    found = without_weights.top(Features.of(csr_array((2, 3), dtype=np.float32)), Top(4, 0.5), Run())
+    assert_array_equal(found.indices, [0, 1, 2, 3] * 2)
+    assert_array_equal(found.data, np.float32(0.5))
