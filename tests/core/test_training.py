@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
 
@@ -9,17 +10,21 @@ from mpu_cli.core import limits, sgd
 from mpu_cli.core.calibration import HeldOut, calibrate
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.review_frequency import from_review
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.verified import VerifiedLabels
+from mpu_cli.core.loss import LOSSES
 from mpu_cli.core.options import Options
 from mpu_cli.core.sgd import LearningTask, Split, default_epochs, default_step
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.core.thresholds import expected_f1, pooled_threshold
 from mpu_cli.core.validation import deal, train_splits
-from mpu_cli.errors import TooLargeError
+from mpu_cli.errors import DataError, TooLargeError
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, read_digits
 from tests.core.steps import Steps
+from tests.core.verified import complete_review
 from tests.golden import refused
 from tests.slow import slow, slow_uncompiled
 
@@ -31,6 +36,7 @@ def problem() -> tuple[csr_array, csr_array]:
 
 
 GIVEN = {"c": 0.7, "cost": 3.0}
+PU_LOGISTIC, SQUARED_HINGE = "pu-logistic", "squared-hinge"
 
 
 def quick(**changes) -> Options:
@@ -47,7 +53,7 @@ def as_bytes(model: StackedModel) -> list[bytes]:
 def by_hand(problem, rows: np.ndarray, without: np.ndarray | None = None, **changes) -> np.ndarray:
     """Predict instances by a model of one level of the others, without calibration."""
     matrix, labels = problem
-    rest = np.setdiff1d(np.arange(len(labels.indptr) - 1), rows if without is None else without)
+    rest = np.setdiff1d(np.arange(120), rows if without is None else without)
     model, _ = train(Problem(matrix[rest], labels[rest]), quick(levels=1, **GIVEN | changes), calibrated=False)
     return model.probabilities(matrix[rows])
 
@@ -78,10 +84,8 @@ def test_what_is_given_is_neither_estimated_nor_chosen(problem):
     model, report = train(Problem(*problem), quick(levels=1, c=c, cost=7.0, threshold=0.25), Run(step=steps))
     assert report.chosen.c.tolist() == c.tolist()
     assert report.chosen.estimates.estimate is None
-    assert (report.chosen.settings.cost, report.chosen.settings.step) == (
-        7.0,
-        default_step(2, Features.of(problem[0]).coherence),
-    )
+    step = default_step(2, Features.of(problem[0]).coherence)
+    assert (report.chosen.settings.cost, report.chosen.settings.step) == (7.0, step)
     assert list(steps.ticks) == ["learning level 0", "predicting level 0 out of fold", "choosing thresholds"]
     assert model.thresholds.tolist() == [0.25] * 4
     assert train(Problem(*problem), quick(cost=7.0, epochs=None))[1].chosen.settings.epochs == default_epochs(120)
@@ -91,26 +95,26 @@ def test_what_is_given_is_neither_estimated_nor_chosen(problem):
 def test_expected_f1_is_that_of_the_thresholds_of_the_model(problem, threshold):
     """By hand: level 0 alone, cross-validated over the same folds."""
     matrix, labels = problem
-    model, report = train(Problem(matrix, labels), quick(levels=1, c=0.7, cost=3.0, threshold=threshold))
+    model, report = train(Problem(matrix, labels), quick(levels=1, **GIVEN, threshold=threshold))
     probabilities = np.empty(labels.shape, np.float32)
     for rows in deal(120, 3, 0):
         probabilities[rows] = by_hand(problem, rows)
-    assert report.expected_f1 == pytest.approx(
-        expected_f1(
-            HeldOut(model.calibration(probabilities), labels, LabelFrequency(np.full(4, 0.7))), model.thresholds
-        ).f1,
-        rel=1e-6,
-    )
+    held_out = HeldOut(model.calibration(probabilities), labels, LabelFrequency(np.full(4, 0.7)))
+    assert report.expected_f1 == pytest.approx(expected_f1(held_out, model.thresholds).f1, rel=1e-6)
 
 
-def test_model_is_the_same_bytes_whatever_jobs():
+@pytest.mark.parametrize("given", [{}, {"loss": SQUARED_HINGE, "cost": 0.5, "c": 0.7}], ids=["default", SQUARED_HINGE])
+def test_model_is_the_same_bytes_whatever_jobs(given):
     X, Y = linear_problem(90, 5, kernel(Run()).BLOCK_SIZE + 2)
-    X, S = as_features(X), hide(Y, 0.2)
-    one, two = (train(Problem(X, S), quick(), Run(jobs=jobs)) for jobs in (1, 2))
-    assert as_bytes(one[0]) == as_bytes(two[0])
-    assert (one[1].chosen.c[0], one[1].chosen.settings, one[1].level_f1, one[1].expected_f1) == (
-        two[1].chosen.c[0], two[1].chosen.settings, two[1].level_f1, two[1].expected_f1,
-    )  # fmt: skip
+    (one, report), (two, of_two) = (
+        train(Problem(as_features(X), hide(Y, 0.2)), quick(**given), Run(jobs=jobs)) for jobs in (1, 2)
+    )
+    assert as_bytes(one) == as_bytes(two)
+    assert report.chosen.c[0] == of_two.chosen.c[0]
+    assert given.get("cost") in (None, report.chosen.settings.cost)
+    for name in ("level_f1", "expected_f1"):
+        assert getattr(report, name) == getattr(of_two, name)
+    assert report.chosen.settings == of_two.chosen.settings
 
 
 def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
@@ -119,30 +123,26 @@ def test_a_single_pass_predicts_what_the_threshold_needs(problem, monkeypatch):
     trained = []
     train_block = sgd.train_block
     monkeypatch.setattr(sgd, "train_block", lambda *args: trained.append(args) or train_block(*args))
-    options, steps = quick(c=0.7, cost=3.0, sample=40, epochs=1), Steps()
+    options, steps = quick(**GIVEN, sample=40, epochs=1), Steps()
     train(Problem(matrix, labels), options, Run(step=steps))
     assert list(steps.ticks) == [
-        "learning level 0",
-        "predicting level 0 out of fold",
-        "learning level 1",
-        "choosing thresholds",
-    ]
+        "learning level 0", "predicting level 0 out of fold", "learning level 1", "choosing thresholds"
+    ]  # fmt: skip
     assert len(trained) == 1 + 3 + 2  # level 0, its folds, and the two parts of the pass of level 1
 
     model, report = train(Problem(matrix, labels), replace(options, levels=1))
     last, c = deal(120, 3, 0)[0], LabelFrequency(np.full(4, 0.7))
     task = LearningTask(Features.of(matrix), labels, c, report.chosen.settings)
-    first = np.setdiff1d(np.arange(len(labels.indptr) - 1), last)
+    first = np.setdiff1d(np.arange(120), last)
     _, held_out = train_splits([Split(task, (first, last), last)])
-    probabilities = held_out.probabilities
-    threshold, f1 = pooled_threshold(HeldOut(probabilities, labels[last], c))
+    threshold, f1 = pooled_threshold(HeldOut(held_out.probabilities, labels[last], c))
     assert model.thresholds == pytest.approx(model.calibration(np.full(4, threshold, np.float32)))
     assert report.expected_f1 == pytest.approx(f1)
 
 
 def test_a_single_pass_is_not_enough_for(problem):
     """What needs all predictions, or more instances than it can hold out."""
-    given = {"levels": 1, "c": 0.7, "cost": 3.0}
+    given = GIVEN | {"levels": 1}
     one_each = ({"threshold": one, "sample": 40} for one in ("per-label", "macro-f1"))
     for options in (*one_each, {"sample": 61}, {"epochs": 2, "sample": 40}):
         train(Problem(*problem), quick(**(given | {"epochs": 1} | options)), Run(step=(steps := Steps())))
@@ -152,34 +152,26 @@ def test_a_single_pass_is_not_enough_for(problem):
 
 
 def test_higher_levels_learn_from_out_of_fold_predictions(problem):
-    """Level 1 of a model by hand: level 0's predictions of each fold come from the others."""
+    """Level 1 by hand: level 0's predictions of each fold come from the others, relative to the length of instances."""
     matrix, labels = problem
-    options = quick(c=0.7, cost=3.0, eta0=1.0)
-    model, _ = train(Problem(matrix, labels), options)
+    model, _ = train(Problem(matrix, labels), quick(**GIVEN, eta0=1.0))
+    assert model.scale == pytest.approx(0.3 * np.sqrt(np.square(matrix.toarray()).sum(axis=1).mean()))
     probabilities = np.empty(labels.shape, np.float32)
     for rows in deal(120, 3, 0):
         probabilities[rows] = by_hand(problem, rows, eta0=1.0)
     calibration = calibrate(HeldOut(probabilities, labels, LabelFrequency(np.full(4, 0.7))))
     assert calibration.actual.tolist() == model.calibrations[0].actual.tolist()
     extended = as_features(np.hstack([matrix.toarray(), np.float32(model.scale) * calibration(probabilities)]))
-    level_1, _ = train(Problem(extended, labels), quick(levels=1, c=0.7, cost=3.0, eta0=1.0))
-    np.testing.assert_allclose(model.levels[1].weights, level_1.levels[0].weights, rtol=1e-4, atol=1e-5)
-
-
-def test_predictions_enter_the_next_level_relative_to_the_length_of_instances(problem):
-    matrix, labels = problem
-    model, _ = train(Problem(matrix, labels), quick(c=0.7, cost=3.0, eta0=1.0))
-    root_mean_square_norm = np.sqrt(np.square(matrix.toarray()).sum(axis=1).mean())
-    assert model.scale == pytest.approx(0.3 * root_mean_square_norm)
+    level_1, _ = train(Problem(extended, labels), quick(levels=1, **GIVEN, eta0=1.0))
+    assert_allclose(model.levels[1].weights, level_1.levels[0].weights, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.slow
 def test_the_f1_expected_of_level_1_is_that_of_models_without_two_folds(problem):
     """Level 1 by hand, fold by fold: trained on predictions by models that have not seen the fold."""
     matrix, labels = problem
-    options = quick(c=0.7, cost=3.0, eta0=1.0, folds=4)
     steps, fewer_folds = Steps(), Steps()
-    model, report = train(Problem(matrix, labels), options, Run(step=steps))
+    model, report = train(Problem(matrix, labels), quick(**GIVEN, eta0=1.0, folds=4), Run(step=steps))
     frequency = LabelFrequency(np.full(4, 0.7))
     fold_rows, probabilities = deal(120, 4, 0), np.empty(labels.shape, np.float32)
 
@@ -192,7 +184,7 @@ def test_the_f1_expected_of_level_1_is_that_of_models_without_two_folds(problem)
         extended = np.hstack([matrix.toarray(), np.float32(model.scale) * calibration(below)])
         probabilities[rows] = by_hand((as_features(extended), labels), rows, eta0=1.0)
     assert report.level_f1[1] == pytest.approx(pooled_threshold(HeldOut(probabilities, labels, frequency))[1], abs=1e-3)
-    train(Problem(matrix, labels), quick(c=0.7, cost=3.0, eta0=1.0), Run(step=fewer_folds))
+    train(Problem(matrix, labels), quick(**GIVEN, eta0=1.0), Run(step=fewer_folds))
     assert "predicting level 0 without two folds" in steps.ticks
     assert "predicting level 0 without two folds" not in fewer_folds.ticks
 
@@ -229,20 +221,16 @@ def test_a_model_that_cannot_fit_in_memory_is_refused_with_its_size(monkeypatch)
 
 def test_features_that_do_not_occur_take_no_room():
     """One feature, of the largest index there is, costs what one feature of index 1 does, and teaches the same."""
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=60).astype(np.float32)
-    labels = as_labels((values > 0)[:, None])
+    values = np.random.default_rng(0).normal(size=60).astype(np.float32)
 
-    def learn(column, width):
-        return train(
-            Problem(csr_array((values, (np.arange(60), np.full(60, column))), shape=(60, width)), labels), quick(c=1.0)
-        )
+    def learn(column: int) -> StackedModel:
+        X = csr_array((values, (np.arange(60), np.full(60, column))), shape=(60, column + 1))
+        return train(Problem(X, as_labels((values > 0)[:, None])), quick(c=1.0))[0]
 
-    (model, _), (wide, _) = learn(0, 1), learn(2**31 - 2, 2**31 - 1)
+    model, wide = learn(0), learn(2**31 - 2)
     assert wide.n_features == 2**31 - 1
-    other = csr_array((np.array([0.5, 0.7], np.float32), ([0, 1], [2**31 - 2, 5])), shape=(2, 2**31 - 1))
-    narrow = csr_array((np.array([0.5], np.float32), ([0], [0])), shape=(2, 1))
-    np.testing.assert_array_equal(wide.probabilities(other), model.probabilities(narrow))
+    other = csr_array((np.float32([0.5, 0.7]), ([0, 1], [2**31 - 2, 5])), shape=(2, 2**31 - 1))
+    assert_array_equal(wide.probabilities(other), model.probabilities(as_features([[0.5], [0]])))
 
 
 def test_a_sample_that_cannot_fit_in_memory_is_refused_with_the_option_that_helps(monkeypatch, problem):
@@ -251,3 +239,97 @@ def test_a_sample_that_cannot_fit_in_memory_is_refused_with_the_option_that_help
         train(Problem(*problem), quick())
     train(Problem(*problem), quick(sample=60))
     train(Problem(*problem), quick(c=0.7, cost=1.0))
+
+
+# Losses, and the choice between them
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_each_loss_predicts_what_is_true(loss):
+    X, Y = linear_problem(600, 6, 4)
+    model, report = train(Problem(as_features(X[:400]), hide(Y[:400], 0.4)), quick(loss=loss, c=0.6, epochs=10))
+    assert report.chosen.settings.loss == loss
+    f1 = f1_score(Y[400:], model.probabilities(as_features(X[400:])) >= model.thresholds, average="micro")
+    assert f1 > 0.6  # of labels with much noise: 0.65 where none is missing
+    assert report.expected_f1 == pytest.approx(f1, abs=0.08)
+
+
+def test_auto_takes_the_loss_with_the_larger_estimate(problem):
+    def estimate(loss: str | None):
+        _, report = train(Problem(*problem), Options(loss=loss, levels=1, c=0.7, folds=4, features="linear"))
+        return report.chosen.settings, report.level_f1[0]
+
+    found = dict(estimate(loss)[::-1] for loss in (PU_LOGISTIC, SQUARED_HINGE))
+    settings, f1 = estimate(None)
+    assert f1 == max(found)
+    assert settings == found[f1]
+
+
+@pytest.mark.parametrize("given", [{"cost": 3.0}, {"eta0": 1.0}, {"sample": 100}], ids=lambda given: next(iter(given)))
+def test_auto_is_pu_logistic_where_its_settings_are_given_or_the_data_are_large(problem, given):
+    _, report = train(Problem(*problem), Options(levels=1, c=0.7, folds=2, epochs=2, **given))
+    assert report.chosen.settings.loss == PU_LOGISTIC
+
+
+def test_many_labels_are_refused_before_anything_is_learned():
+    labels = as_labels(np.ones((3, 501), bool))
+    with refused(DataError):
+        train(Problem(as_features(np.ones((3, 2))), labels), Options(loss=SQUARED_HINGE, c=1.0))
+
+
+# Instances that were drawn at random and completely reviewed
+
+QUICK = {"levels": 1, "folds": 3, "epochs": 2, "cost": 10.0}
+
+
+@pytest.fixture
+def reviewable():
+    """Features, annotated and true labels; each label has a rate of its own."""
+    X, Y = linear_problem(600, 6, 8)
+    annotated = Y & (np.random.default_rng(1).random(Y.shape) < np.linspace(0.2, 0.9, 8))
+    return as_features(X), as_labels(annotated), Y
+
+
+def reviewed(X, S, Y, m: int) -> Problem:
+    """Let the first instances be drawn and reviewed."""
+    return Problem(X, S, verified=complete_review(Y, np.arange(m)), sampled=np.arange(m))
+
+
+def test_c_that_is_given_is_used(reviewable):
+    _, report = train(reviewed(*reviewable, 100), Options(c=0.7, **QUICK))
+    assert_array_equal(report.chosen.c, np.full(8, 0.7))
+    assert report.chosen.estimates.reviewed is report.chosen.estimates.estimate is None
+
+
+def test_no_reviewed_instances_change_nothing(reviewable):
+    X, S, _ = reviewable
+    without, _ = train(Problem(X, S), Options(**QUICK))
+    with_none, report = train(Problem(X, S, sampled=np.arange(0)), Options(**QUICK))
+    assert as_bytes(without) == as_bytes(with_none)
+    assert report.chosen.estimates.reviewed is None
+
+
+def test_where_all_is_reviewed_there_is_no_automatic_estimate(reviewable):
+    _, S, Y = reviewable
+    _, report = train(reviewed(*reviewable, 600), Options(**QUICK))
+    assert report.chosen.estimates.estimate is None
+    assert report.chosen.estimates.reviewed.c == pytest.approx(S.sum() / Y.sum(), abs=0.01)
+
+
+def test_a_review_goes_before_a_second_file(reviewable):
+    X, S, Y = reviewable
+    second = np.arange(500, 600)
+    verified = complete_review(Y, np.arange(100))
+    verified = VerifiedLabels.of(Y.shape, true=verified.cells.nonzero(), complete=[*range(100), *second])
+    both = as_labels(np.vstack([S.toarray()[:500], Y[500:]]))
+    given = Problem(X, both, verified=verified, sampled=np.arange(100), second=second)
+    chosen = train(given, Options(**QUICK))[1].chosen
+    assert chosen.estimates.reviewed.instances == 100
+    assert_array_equal(chosen.c, from_review(both, verified, np.arange(100), chosen.estimates.estimate.c).rates)
+
+
+@pytest.mark.parametrize("kind", ["sampled", "second"])
+def test_instances_that_were_not_completely_reviewed_are_refused(reviewable, kind):
+    X, S, Y = reviewable
+    with refused(DataError):
+        train(Problem(X, S, verified=complete_review(Y, np.arange(4)), **{kind: np.arange(5)}), Options(**QUICK))

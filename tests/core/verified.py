@@ -4,7 +4,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
-from mpu_cli.core.options import Options
 from tests.core.simulated import hide, linear_problem
 
 UNKNOWN, TRUE, FALSE, IGNORED, IMPLIED = Verdict
@@ -14,6 +13,12 @@ def verified_of(verdicts: np.ndarray, complete=()) -> VerifiedLabels:
     """Take verdicts from a dense array."""
     lists = {name: np.nonzero(verdicts == v) for name, v in (("true", TRUE), ("false", FALSE), ("ignored", IGNORED))}
     return VerifiedLabels.of(verdicts.shape, complete=complete, **lists)
+
+
+def complete_review(Y: np.ndarray, rows: np.ndarray) -> VerifiedLabels:
+    """Return what a complete review of some instances finds."""
+    instances, labels = np.nonzero(Y[rows])
+    return VerifiedLabels.of(Y.shape, true=(rows[instances], labels), complete=rows)
 
 
 seeds = st.integers(0, 2**32)
@@ -56,7 +61,3 @@ def mixed(n=300, D=4, q=3, seed=0) -> tuple[np.ndarray, np.ndarray, VerifiedLabe
     S[complete] = Y[complete]
     rates = np.linspace(0.4, 0.6, q)
     return X, S, verified_of(verdicts, complete), rates, by_definition(S, verdicts, complete, rates)
-
-
-def quick(**changes) -> Options:
-    return Options(**({"folds": 3, "epochs": 2, "c": 0.6, "features": "linear"} | changes))

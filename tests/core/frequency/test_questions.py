@@ -12,6 +12,7 @@ from mpu_cli.core.frequency.questions import Answered, ScoredCells, draw, fit, f
 from mpu_cli.core.labels.problem import Answers, Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from tests.core.simulated import as_labels
+from tests.core.verified import complete_review
 from tests.slow import slow
 
 
@@ -161,8 +162,7 @@ def test_what_people_say_of_c_has_what_it_rests_on():
     assert found.basis == "60 answers"
     assert found.limits[0] < found.interval[0] < found.c < found.interval[1] < found.limits[1]
     rows = np.arange(40)
-    instances, labels = np.nonzero(Y[rows])
-    verified = VerifiedLabels.of(Y.shape, true=(rows[instances], labels), complete=rows)
+    verified = complete_review(Y, rows)
     answered = replace(answered, columns=np.arange(3))
     problem = Problem(csr_array((2000, 1), dtype=np.float32), as_labels(S), verified=verified, sampled=rows)
     both = from_people(problem, answered=answered)

@@ -8,18 +8,13 @@ from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.review_frequency import from_review, from_second_file, instances_to_review
 from mpu_cli.core.labels.verified import VerifiedLabels
 from tests.core.simulated import as_labels
+from tests.core.verified import complete_review
 from tests.slow import slow
-
-
-def review(Y, S, rows):
-    """What a complete review of some instances finds."""
-    instances, labels = np.nonzero(Y[rows])
-    return VerifiedLabels.of(Y.shape, true=(rows[instances], labels), complete=rows)
 
 
 def reviewed(Y, S, automatic=None):
     rows = np.arange(len(Y))
-    return from_review(as_labels(S), review(Y, S, rows), rows, automatic)
+    return from_review(as_labels(S), complete_review(Y, rows), rows, automatic)
 
 
 def of_counts(a, n, without=0, automatic=None):
@@ -137,7 +132,7 @@ def test_what_a_review_settles_otherwise_tells_nothing():
 def test_only_the_sampled_instances_count_each_once():
     Y = np.ones((6, 1), bool)
     S = np.arange(6)[:, None] < 3
-    verified = review(Y, S, np.arange(6))
+    verified = complete_review(Y, np.arange(6))
     once = from_review(as_labels(S), verified, np.array([0, 1]))
     assert from_review(as_labels(S), verified, np.array([1, 0, 1])).rates == once.rates
     assert_array_equal(once.true, [2])
