@@ -1,7 +1,5 @@
 """``--features``: models of the features of an RBF kernel on the command line."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -13,31 +11,26 @@ from tests.svm import lines
 QUICK = "--c", 1, "--cost", 30, "--epochs", 30, "--levels", 1
 
 
-@pytest.fixture(scope="module")
-def dense() -> str:
-    """Data whose labels tell how far instances are from the middle."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((120, 3)) * [1, 20, 0.1]
-    far = np.square(X / [1, 20, 0.1])[:, :2].sum(axis=1)
-    return "".join(lines(X, np.column_stack([far > 2, far < 1]), form=".4g"))
+def make(run, folder):
+    """Train two models of data whose labels tell how far instances are from the middle."""
+    X = np.random.default_rng(0).standard_normal((120, 3))
+    far = np.square(X)[:, :2].sum(axis=1)
+    labels = np.column_stack([far > 2, far < 1])
+    (folder / "dense.svm").write_text("".join(lines(X * [1, 20, 0.1], labels, form=".4g")))
+    for features in ("rbf", "linear"):
+        options = "--features", features, *QUICK, "-o", folder / f"{features}.mpu"
+        run.ok("train", folder / "dense.svm", *options)
 
 
 @pytest.fixture
-def trained(made, dense):
-    def make(run, folder):
-        (folder / "dense.svm").write_text(dense)
-        run.ok("train", folder / "dense.svm", "--features", "rbf", *QUICK)
-        run.ok("train", folder / "dense.svm", "--features", "linear", *QUICK, "-o", folder / "linear.mpu")
-
+def trained(made):
     return made(make)
 
 
 def test_a_model_is_saved_with_the_features_that_it_was_learned_with(run, trained):
-    evaluated = {}
-    for model in ("dense.mpu", "linear.mpu"):
-        result = run("evaluate", trained / "dense.svm", trained / model, "--json")
-        evaluated[model] = json.loads(result.stdout)["micro_f1"]
-    assert evaluated["dense.mpu"] > 0.9 > evaluated["linear.mpu"] + 0.1
+    names = "rbf.mpu", "linear.mpu"
+    rbf, linear = (run.json("evaluate", trained / "dense.svm", trained / name)["micro_f1"] for name in names)
+    assert rbf > 0.9 > linear + 0.1
 
 
 def test_a_kernel_has_no_weights_that_say_why(run, trained, tmp_path):
@@ -57,24 +50,18 @@ def test_every_command_says_the_same_of_dense_data(run, tmp_path):
     X, Y = rings(200)
     S = Y & (np.random.default_rng(1).random(Y.shape) < 0.6)
     (tmp_path / "rings.svm").write_text("".join(lines(X, S, first=0, form=".9g")))
-    arguments = {
-        "train": ("-o", tmp_path / "rings.mpu", "--levels", 1),
-        "estimate-c": (),
-        "report": ("-o", tmp_path / "rings.html"),
-    }
-    said = {}
-    for command, options in arguments.items():
-        said[command] = run.json(command, tmp_path / "rings.svm", *options)
-    assert said["train"]["rbf_landmarks"] > 0
-    assert said["estimate-c"]["c"] == said["train"]["c"] == said["report"]["frequency"]["c"]
-    assert said["estimate-c"]["interval"] == said["train"]["c_interval"] == said["report"]["frequency"]["interval"]
-    assert said["report"]["missing"]["missing"] == pytest.approx(said["estimate-c"]["missing"], rel=0.1)
-    assert said["estimate-c"]["c"] == pytest.approx(S.sum() / Y.sum(), abs=0.12)
-    linear = run.json("estimate-c", tmp_path / "rings.svm", "--features", "linear")
-    linearly = run.json("train", tmp_path / "rings.svm", "--features", "linear", "--levels", 1)
-    assert linear["c"] == linearly["c"] != said["train"]["c"]
+    data = tmp_path / "rings.svm"
+    trained, estimated = run.json("train", data, "--levels", 1), run.json("estimate-c", data)
+    reported = run.json("report", data, "-o", tmp_path / "rings.html")
+    assert trained["rbf_landmarks"] > 0
+    assert estimated["c"] == trained["c"] == reported["frequency"]["c"]
+    assert estimated["interval"] == trained["c_interval"] == reported["frequency"]["interval"]
+    assert reported["missing"]["missing"] == pytest.approx(estimated["missing"], rel=0.1)
+    assert estimated["c"] == pytest.approx(S.sum() / Y.sum(), abs=0.12)
+    linear = run.json("estimate-c", data, "--features", "linear")
+    linearly = run.json("train", data, "--features", "linear", "--levels", 1)
+    assert linear["c"] == linearly["c"] != trained["c"]
     with pytest.warns(MpuWarning, match="unreliable"):  # as the commands do: two features hardly tell the first label
-        estimated = estimate_c(X, S)
-    assert estimated.c == pytest.approx(said["estimate-c"]["c"], abs=1e-3)
+        assert estimate_c(X, S).c == pytest.approx(estimated["c"], abs=1e-3)
     with pytest.warns(MpuWarning):
         assert estimate_c(X, S, features="linear").c == pytest.approx(linear["c"], abs=1e-3)

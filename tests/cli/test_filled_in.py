@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mpu_cli.review.decisions import read_cells
-from mpu_cli.svmlight.reader import read
+from tests.cli.tables import label_sets
 from tests.cli.test_implied_labels import hierarchy, write, write_rules
 from tests.core.simulated import hide
 
@@ -24,7 +24,7 @@ def fill_in(run, file, target, *options):
 
 
 def cells(file):
-    return {(i + 1, k) for i, k in zip(*(index.tolist() for index in read(file).labels.nonzero()), strict=True)}
+    return {(i, k) for i, labels in enumerate(label_sets(file), 1) for k in labels}
 
 
 def listed(file):

@@ -22,25 +22,6 @@ def noise(tmp_path):
     return write(tmp_path / "noise.svm", rng.normal(size=(300, 5)), rng.random((300, 4)) < 0.4)
 
 
-@pytest.fixture
-def with_frequent(tmp_path):
-    """Return data of which a label is annotated in 79 % of the instances."""
-    rng = np.random.default_rng(1)
-    Y = rng.random((475, 3)) < 0.2
-    Y[:, 1] = rng.permutation(475) < 375
-    return write(tmp_path / "frequent.svm", rng.normal(size=(475, 5)), Y)
-
-
-@pytest.fixture
-def with_label_of_all(tmp_path):
-    """Return data of which .6 of the labels are annotated, with one more label that all instances have."""
-    rng = np.random.default_rng(2)
-    Y = rng.random((1500, 5)) < 0.2
-    X = Y + 0.05 * rng.normal(size=Y.shape)
-    S = np.column_stack([Y & (rng.random(Y.shape) < 0.6), np.ones(1500, bool)])
-    return write(tmp_path / "all.svm", X, S)
-
-
 def test_a_file_of_an_estimate_keeps_its_interval_and_its_warnings(run, noise, tmp_path):
     c = tmp_path / "c.txt"
     estimated = run.json("estimate-c", noise, "-o", c, "--features", "linear")  # as QUICK
@@ -79,27 +60,33 @@ def test_every_command_that_takes_the_file_repeats_the_warnings(run, noise, tmp_
 
 @pytest.mark.parametrize("how", ["number", "file"])
 @pytest.mark.parametrize("command", [("train", *QUICK), ("suggest", *QUICK)])
-def test_a_c_that_annotations_refute_is_refused(run, with_frequent, tmp_path, command, how):
+def test_a_c_that_annotations_refute_is_refused(run, tmp_path, command, how):
+    rng = np.random.default_rng(1)
+    Y = rng.random((475, 3)) < 0.2
+    Y[:, 1] = rng.permutation(475) < 375
+    data = write(tmp_path / "frequent.svm", rng.normal(size=(475, 5)), Y)
     (tmp_path / "c.txt").write_text("1 0.5\n2 0.5\n3 0.5\n")
     c = tmp_path / "c.txt" if how == "file" else 0.5
-    result = run(*command, with_frequent, "--c", c, "-o", tmp_path / "out")
+    result = run(*command, data, "--c", c, "-o", tmp_path / "out")
     assert result.exit_code == 1
     assert "label 2 is annotated in 375 of 475 instances (79%)" in result.stderr
     least = float(result.stderr.split("at least ")[1].split(";")[0])
     assert 0.5 < least <= 0.79
     assert not (tmp_path / "out").exists()
-    run.ok(*command, with_frequent, "--c", least, "-o", tmp_path / "out")
+    run.ok(*command, data, "--c", least, "-o", tmp_path / "out")
 
 
-def test_a_label_of_all_instances_does_not_decide_c(run, with_label_of_all):
-    result = run("estimate-c", with_label_of_all, "--features", "linear", "--json")
-    estimated = json.loads(result.stdout)
+def test_a_label_of_all_instances_does_not_decide_c(run, tmp_path):
+    """Of the other labels, .6 are annotated."""
+    rng = np.random.default_rng(2)
+    Y = rng.random((1500, 5)) < 0.2
+    X, S = Y + 0.05 * rng.normal(size=Y.shape), Y & (rng.random(Y.shape) < 0.6)
+    data = write(tmp_path / "all.svm", X, np.column_stack([S, np.ones(1500, bool)]))
+    estimated = run.json("estimate-c", data, "--features", "linear")
     assert estimated["c"] == pytest.approx(0.6, abs=0.05)
-    assert "label 6, which says nothing about c" in result.stderr
-    trained = run("train", with_label_of_all, *QUICK, "--json")
-    assert "label 6, which says nothing about c" in trained.stderr
-    c = json.loads(trained.stdout)["c"]
-    assert c[:5] == [pytest.approx(estimated["c"])] * 5
-    assert c[5] == 1  # of what all instances have, nothing is missing
-    left = sum(line.split(" ")[0].count(",") for line in with_label_of_all.read_text().splitlines())
-    assert estimated["missing"] == pytest.approx(left * (1 / estimated["c"] - 1))
+    trained = run.json("train", data, *QUICK)
+    for report in (estimated, trained):
+        assert "label 6, which says nothing about c" in report["warnings"][0]
+    assert trained["c"][:5] == [pytest.approx(estimated["c"])] * 5
+    assert trained["c"][5] == 1  # of what all instances have, nothing is missing
+    assert estimated["missing"] == pytest.approx(S.sum() * (1 / estimated["c"] - 1))

@@ -52,16 +52,11 @@ def test_how_it_was_trained(run, tmp_path, monkeypatch):
     age = datetime.now(UTC) - datetime.fromisoformat(origin.pop("time"))
     assert timedelta(0) <= age < timedelta(hours=1)
     assert origin.pop("versions").keys() == {"mpu", "python", "numpy", "scipy"}
-    assert origin == {
-        "instances": 6,
-        "options": {"cost": 30, "epochs": 2, "levels": 1, "c": 0.5, "seed": 3},
-        "kernel": "numpy",
-        "source": "tiny.svm",
-        "source_bytes": len(TINY),
-        "source_sha256": hashlib.sha256(TINY.encode()).hexdigest(),
-        "files": [],
-        "others": ["--fully-labelled more.svm"],
-    }
+    options = {"cost": 30, "epochs": 2, "levels": 1, "c": 0.5, "seed": 3}
+    checksum = hashlib.sha256(TINY.encode()).hexdigest()
+    source = {"source": "tiny.svm", "source_bytes": len(TINY), "source_sha256": checksum, "files": []}
+    others = {"others": ["--fully-labelled more.svm"], "kernel": "numpy"}
+    assert origin == {"instances": 6, "options": options, **source, **others}
     sizes = {name: report[name] for name in ("model", "levels", "labels", "named", "features")}
     assert sizes == {"model": "tiny.mpu", "levels": 1, "labels": 3, "named": 0, "features": 3}
     assert report["options"]["cost"] == 30

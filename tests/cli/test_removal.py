@@ -45,14 +45,11 @@ def test_how_the_file_is_cut_does_not_matter(scheme):
         assert np.count_nonzero(whole) == round(0.3 * sizes.sum())
 
 
-def drawn_labels(seed: int) -> np.ndarray:
-    """Which of 1,000 instances lose which of their labels, 3 and 8."""
-    draw = label_draw(np.array([3, 8]), 0.3, seed)
-    return draw(np.tile([8, 3], 1000), np.full(1000, 2)).reshape(-1, 2)
-
-
 def test_rates_of_labels_are_uniform_about_the_missing_rate():
-    rates = np.concatenate([drawn_labels(seed).mean(axis=0) for seed in range(100)])
+    """Of 1,000 instances, each with the labels 3 and 8."""
+    draws = (label_draw(np.array([3, 8]), 0.3, seed) for seed in range(100))
+    lost = [draw(np.tile([8, 3], 1000), np.full(1000, 2)).reshape(-1, 2) for draw in draws]
+    rates = np.concatenate([of_seed.mean(axis=0) for of_seed in lost])
     assert rates.mean() == pytest.approx(0.3, abs=0.03)
     assert rates.std() == pytest.approx(0.24 / np.sqrt(3), abs=0.02)
     assert (rates.min(), rates.max()) == (pytest.approx(0.06, abs=0.05), pytest.approx(0.54, abs=0.05))

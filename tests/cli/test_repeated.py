@@ -1,9 +1,10 @@
 """Lines that stand in a file twice do not pass for predictions out of fold."""
 
-import json
-
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 
 import mpu_cli
 from tests.slow import slow
@@ -31,10 +32,8 @@ def once_and_twice(drawn, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("features", ["linear", *slow("rbf")])
 def test_training_expects_what_it_would_of_each_line_once(run, once_and_twice, features):
-    once, twice = (
-        run.json("train", path, "--features", features, "--cost", 10, "--epochs", 3, "--levels", 2)
-        for path in once_and_twice
-    )
+    options = "--features", features, "--cost", 10, "--epochs", 3, "--levels", 2
+    once, twice = (run.json("train", path, *options) for path in once_and_twice)
     assert not once["warnings"] or "have exactly the features" not in once["warnings"][0]
     assert "50% of the instances have exactly the features of an earlier one" in twice["warnings"][0]
     assert twice["c"] == pytest.approx(once["c"], rel=0.3)
@@ -55,8 +54,6 @@ def nearly_twice(drawn):
 
 
 def test_instances_that_belong_together_stay_in_one_fold(nearly_twice):
-    from sklearn.neighbors import KNeighborsClassifier
-
     X, S, of = nearly_twice
     nearest = mpu_cli.IncompleteLabelClassifier(KNeighborsClassifier(1), c=0.5)
     apart = nearest.fit(X, S).expected_f1_
@@ -69,21 +66,13 @@ def test_sets_in_a_file(run, nearly_twice, tmp_path):
     rows = zip(lines(X, S, form=".9g"), of + X.shape[1] + 1, strict=True)
     (tmp_path / "twice.svm").write_text("".join(f"{line.rstrip()} {own}:9\n" for line, own in rows))
     (tmp_path / "sets.txt").write_text("".join(f"book {k % 250}\n" for k in of))
-    settings = "--features", "linear", "--levels", 1, "--cost", 30, "--epochs", 5, "--json"
-    arguments = "train", tmp_path / "twice.svm", *settings
-    apart, joined = (
-        json.loads(run(*arguments, *more).stdout)["expected_micro_f1"]
-        for more in ((), ("--same-fold", tmp_path / "sets.txt"))
-    )
-    assert joined < apart - 0.1
+    train = "train", tmp_path / "twice.svm", "--features", "linear", "--levels", 1, "--cost", 30, "--epochs", 5
+    apart, joined = run.json(*train), run.json(*train, "--same-fold", tmp_path / "sets.txt")
+    assert joined["expected_micro_f1"] < apart["expected_micro_f1"] - 0.1
 
 
 @pytest.mark.parametrize("kind", ["numbers", "texts"])
 def test_any_classifier(drawn, kind):
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.neighbors import KNeighborsClassifier
-    from sklearn.pipeline import make_pipeline
-
     X, S = drawn
     nearest = KNeighborsClassifier(1)
     if kind == "texts":

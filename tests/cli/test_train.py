@@ -83,12 +83,6 @@ def test_automatic_levels_are_reported_and_kept(run, tiny, tmp_path):
     assert run.json("info", tmp_path / "model")["levels"] == report["levels"]
 
 
-def test_quiet_prints_nothing(run, tiny):
-    result = run("train", tiny, *QUICK, "-q")
-    assert (result.stdout, result.stderr) == ("", "")
-    assert run("train", tiny, *QUICK, "-q", "--json").stdout.startswith("{")
-
-
 @pytest.mark.parametrize(
     "options",
     [(*LINEAR, "--cost", 10, "--epochs", 2), *slow((("--cost", 10, "--threshold", "per-label", "--levels", 3),))],

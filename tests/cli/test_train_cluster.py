@@ -6,20 +6,20 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.cli.tables import write_records
 from tests.cluster.conftest import write_parts
 from tests.cluster.processes import wait
 
+TRAIN = sys.executable, "-m", "mpu_cli", "train"
+
 
 def train(*arguments) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "mpu_cli", "train", *map(str, arguments)], capture_output=True, text=True
-    )
+    return subprocess.run([*TRAIN, *map(str, arguments)], capture_output=True, text=True)
 
 
 @pytest.fixture
@@ -46,10 +46,8 @@ def test_a_cluster_on_this_machine(files, tmp_path):
 
 @pytest.mark.slow  # texts are vectorised, and their model learned by the cluster
 def test_names_and_vectoriser_of_texts_are_kept(run, cluster, tmp_path):
-    texts = [{"text": f"{word} {i + 10} and more", "tags": [word]} for i in range(40) for word in ("law", "sport")]
-    (tmp_path / "news.jsonl").write_text("".join(json.dumps(one) + "\n" for one in texts))
-    columns = ("--text", "text", "--tags", "tags")
-    run.ok("vectorize", tmp_path / "news.jsonl", "-o", tmp_path / "news.svm", "--quiet", *columns)
+    texts = ({"text": f"{word} {i + 10} and more", "tags": [word]} for i in range(40) for word in ("law", "sport"))
+    run.ok("vectorize", write_records(tmp_path / "news.jsonl", texts), "-o", tmp_path / "news.svm", "--quiet")
     common = ("--c", 1, "--cost", 3, "--levels", 1, "--quiet", "--cluster", cluster)
     done = run("train", tmp_path / "news.svm", "-o", tmp_path / "news.mpu", *common)
     assert (done.exit_code, done.stderr) == (0, ""), done.stderr
@@ -70,21 +68,16 @@ def test_a_bad_line_is_told_by_file_and_line(files, tmp_path):
 @pytest.mark.slow  # a cluster of its own
 def test_ctrl_c_leaves_no_process_and_says_one_line(tmp_path):
     files = write_parts(tmp_path, 40)
-    command = [sys.executable, "-m", "mpu_cli", "train", *files, "-o", str(tmp_path / "news.mpu"), "--quiet"]
+    command = [*TRAIN, *files, "-o", tmp_path / "news.mpu", "--quiet", "--cluster", "local:2"]
     said, temporary = tmp_path / "said.txt", tmp_path / "temporary"
     temporary.mkdir()
     with said.open("wb") as log:
         environment = {**os.environ, "TMPDIR": str(temporary)}
-        process = subprocess.Popen(
-            [*command, "--cluster", "local:2"], stderr=log, start_new_session=True, env=environment
-        )
+        process = subprocess.Popen(command, stderr=log, start_new_session=True, env=environment)
     wait(lambda: workers_in(temporary) == 2)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130
-    end = time.monotonic() + 60
-    while processes_of(process.pid) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert processes_of(process.pid) == []
+    wait(lambda: not processes_of(process.pid))
     assert workers_in(temporary) == 0
     assert said.read_text() == "interrupted\n"
 

@@ -1,10 +1,21 @@
-import json
+"""Odd data, numbers, options and targets: a clear result, or a clear error before anything is learned."""
+
+import os
 
 import numpy as np
 import pytest
 
+from mpu_cli import bundle
 from mpu_cli.core import stacking
+from mpu_cli.svmlight.reader import read
+from tests.cli import corpus
 from tests.cli.training import QUICK, message
+
+
+@pytest.mark.parametrize("arguments", corpus.CASES, ids=lambda arguments: " ".join(arguments)[:60])
+def test_command(arguments, tmp_path):
+    """Of those that fuzzing began with or found."""
+    corpus.check(arguments, tmp_path)
 
 
 @pytest.mark.parametrize("command", ["train", "estimate-c", "suggest"])
@@ -21,8 +32,7 @@ def test_eta0_is_the_one_that_is_given(run, tmp_path):
     """Also an eta0 that is never tried, with a C that is chosen, on a sample."""
     source = tmp_path / "x.svm"
     source.write_text("".join(f"{i % 2} {i % 2 + 1}:1 {i % 5 + 3}:0.5\n" for i in range(60)))
-    given = "--c", 1, "--epochs", 2, "--levels", 1, "--sample", 30, "--json"
-    report = json.loads(run("train", source, *given, "--eta0", 3.3).stdout)
+    report = run.json("train", source, "--c", 1, "--epochs", 2, "--levels", 1, "--sample", 30, "--eta0", 3.3)
     assert report["step"] == 3.3
     assert report["cost"] > 0
 
@@ -42,11 +52,34 @@ def test_dense_features_with_the_largest_indices_are_learned_without_a_kernel(ru
     source = tmp_path / "wide.svm"
     lines = (f"{int(a > 0)},{2 + int(b > 0)} 7:{a:.3f} 9:{b:.3f} 2147483646:{z:.3f}\n" for a, b, z in draws)
     source.write_text("".join(lines))
-    report = json.loads(run.ok("train", source, "--json", "-o", tmp_path / "m.mpu").stdout)
-    assert report["features"] != "rbf"
+    assert run.json("train", source)["features"] != "rbf"
 
 
-# Targets, refused before anything is trained
+def of_order(exponent: int = 0) -> str:
+    """Thirty instances with two labels; values are of the order of ten to the exponent."""
+    labels = ["1,2" if i % 6 == 0 else "1" if i % 2 == 0 else "2" if i % 3 == 0 else "" for i in range(30)]
+    return "".join(f"{label} 1:{i % 2 + 1}.5e{exponent} 2:-{i % 3}.25e{exponent}\n" for i, label in enumerate(labels))
+
+
+EXTREME = {  # of texts; tests/core has more of numbers
+    "1e37": of_order(37),
+    "1e-300, which is 0": of_order(-300),
+    "1e38 at once with 1e-38": of_order() + "1 2:1e38 3:1e-38\n",
+    "a label with one annotation": of_order() + "9 1:1\n",
+    "a feature of index 500,000": of_order() + "1 500000:1\n",
+}
+
+
+@pytest.mark.parametrize("text", EXTREME.values(), ids=EXTREME)
+def test_weights_and_probabilities_are_finite(run, tmp_path, text):
+    source, model, scores = tmp_path / "x.svm", tmp_path / "x.mpu", tmp_path / "scores.txt"
+    source.write_text(text)
+    run.ok("train", source, *QUICK, "--levels", 2, "-q")
+    assert all(np.isfinite(level.weights).all() for level in bundle.load(model).predictor.levels)
+    run.ok("predict", model, source, "--format", "scores", "-o", scores)
+    probabilities = read(scores).features
+    assert probabilities.shape[0] == text.count("\n")
+    assert ((probabilities.data >= 0) & (probabilities.data <= 1)).all()
 
 
 def test_targets_that_are_no_models_are_refused_first(run, tiny, tmp_path, monkeypatch):
@@ -67,3 +100,13 @@ def test_labels_of_one_instance_are_refused(run, tmp_path):
     message(run("train", source, *QUICK))
     source.write_text(others + ",".join(map(str, range(3, 503))) + " 1:1\n")  # as few labels as are learned together
     run.ok("train", source, *QUICK, "--epochs", 1)
+
+
+def test_a_second_training_of_the_same_model_ends_and_reads_no_data(run, tmp_path):
+    """What the first one holds: tests/bundle/test_locking.py."""
+    os.mkfifo(tmp_path / "endless.svm")  # nobody will ever write into it
+    with bundle.Writer(tmp_path / "tiny.mpu").held():
+        result = run("train", tmp_path / "endless.svm", "-o", tmp_path / "tiny.mpu", "--json", "--quiet")
+    assert (result.exit_code, result.stdout) == (75, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"error: {tmp_path / 'tiny.mpu'}: is in use by process {os.getpid()} on ")
