@@ -29,8 +29,8 @@ def collection(run, tmp_path):
 
 @pytest.fixture
 def decided(tmp_path):
-    def write(*rows: str, name: str = "checked.tsv"):
-        path = tmp_path / name
+    def write(*rows: str):
+        path = tmp_path / "checked.tsv"
         path.write_text(HEADER + "".join("\t".join(row.split()) + "\n" for row in rows))
         return path
 

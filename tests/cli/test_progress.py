@@ -3,7 +3,6 @@
 import re
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -52,24 +51,15 @@ def with_slow_reads() -> None:
         main()
 
 
-def write(folder: Path) -> Path:
-    path = folder / "small.svm"
+@pytest.fixture
+def small(tmp_path):
+    path = tmp_path / "small.svm"
     path.write_text("".join(f"1 1:1 {i}:1\n2 2:1 {i}:1\n1,2 1:1 2:1 {i}:1\n" for i in range(3, 33)))
     return path
 
 
-@pytest.fixture
-def small(tmp_path):
-    return write(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory):
-    """A training on a terminal."""
-    return on_terminal(["train", write(tmp_path_factory.mktemp("small")), *QUICK])
-
-
-def test_a_terminal_keeps_the_report_alone(session):
+def test_a_terminal_keeps_the_report_alone(small):
+    session = on_terminal(["train", small, *QUICK])
     assert session.status == 0
     assert session.screen[0].startswith("data ")
     assert session.screen[-1].startswith("model ")

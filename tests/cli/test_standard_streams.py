@@ -63,16 +63,12 @@ def shell(folder, arguments, redirection="", stdout=subprocess.PIPE, **environme
     return subprocess.run(command, cwd=folder, stderr=subprocess.PIPE, text=True, **given)
 
 
-def last_line(text: str) -> str:
-    return text.splitlines(keepends=True)[-1]
-
-
 @needs_full_device
 @kinds
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_full_disk_under_standard_output_is_one_line(to_full_device, kind, name):
     said, status = to_full_device(kind, REPORTS[name])
-    assert (status, last_line(said)) == (1, NO_ROOM)
+    assert (status, said.splitlines(keepends=True)[-1]) == (1, NO_ROOM)
     assert said.count("error") == 1
 
 
@@ -93,7 +89,7 @@ def test_a_full_disk_under_standard_output_is_one_object_in_json(to_full_device)
 def test_a_closed_standard_output_is_an_error_where_there_is_a_report(folder, name):
     done = shell(folder, REPORTS[name], ">&-")
     assert done.returncode == 1
-    assert last_line(done.stderr) == "error: standard output: cannot be written: Bad file descriptor\n"
+    assert done.stderr.splitlines()[-1] == "error: standard output: cannot be written: Bad file descriptor"
 
 
 @pytest.mark.slow  # processes of their own

@@ -96,20 +96,11 @@ def test_the_same_seed_is_the_same_bytes_on_any_number_of_threads(run, corrupted
     assert not {name for name in one if name.startswith("level")} & other.keys()
 
 
-@pytest.mark.parametrize(
-    ("source", "model"),
-    [
-        ("news.svm", "news.mpu"),
-        ("news.svm.gz", "news.mpu"),
-        ("news.svm.bz2", "news.mpu"),
-        ("in/news.v2.txt.xz", "in/news.v2.mpu"),
-        ("news", "news.mpu"),
-        ("news.gz", "news.mpu"),
-        (".hidden", ".hidden.mpu"),
-    ],
-)
-def test_the_model_is_named_after_the_data(source, model):
-    assert default_model(source) == Path(model)
+def test_the_model_is_named_after_the_data():
+    for source in ("news.svm", "news.svm.gz", "news.svm.bz2", "news", "news.gz"):
+        assert default_model(source) == Path("news.mpu")
+    assert default_model("in/news.v2.txt.xz") == Path("in/news.v2.mpu")
+    assert default_model(".hidden") == Path(".hidden.mpu")
 
 
 def test_names_that_are_not_text(run, tmp_path):

@@ -1,11 +1,11 @@
 """`mpu train --oof` and `--history`."""
 
-import json
 import os
 
 import pytest
 
 from mpu_cli.cli.actions.train import append
+from tests.cli.tables import records
 from tests.cli.training import QUICK, message
 from tests.forked import PROCESSES
 
@@ -13,10 +13,6 @@ from tests.forked import PROCESSES
 @pytest.fixture
 def history(tmp_path):
     return tmp_path / "history.jsonl"
-
-
-def entries(history) -> list[dict]:
-    return [json.loads(line) for line in history.read_text().splitlines()]
 
 
 def test_out_of_fold_predictions_are_evaluated_like_others(run, digits, tmp_path):
@@ -49,7 +45,7 @@ def test_out_of_fold_predictions_of_a_second_file_are_left_out(run, tiny, tmp_pa
 def test_each_training_adds_a_line(run, tiny, history):
     report = run.json("train", tiny, *QUICK, "--history", history)
     run("train", tiny, *QUICK, "--c", 1, "--history", history, "-q")
-    first, second = entries(history)
+    first, second = records(history.read_text())
     for name in ("model", "instances", "features", "labels", "c", "expected_micro_f1"):
         assert first[name] == report[name]
     assert first["annotations"] > 0
@@ -61,7 +57,7 @@ def test_a_failed_training_adds_its_error(run, tmp_path, history):
     (tmp_path / "x.svm").write_text("word 1:1\n")
     failed = run("train", tmp_path / "x.svm", "--history", history)
     assert failed.exit_code == 1
-    (entry,) = entries(history)
+    (entry,) = records(history.read_text())
     assert entry["file"] == str(tmp_path / "x.svm")
     assert f"error: {entry['error']}\n" == failed.stderr
 
@@ -84,7 +80,7 @@ def test_trainings_at_the_same_time_do_not_mix_their_lines(history):
     for process in processes:
         process.join()
         assert process.exitcode == 0
-    assert len(entries(history)) == 400
+    assert len(records(history.read_text())) == 400
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="has no device that is full")  # noqa: PTH110

@@ -1,4 +1,4 @@
-"""`mpu evaluate` with models, and with files that have label lists and scores."""
+"""`mpu evaluate` with models, with files that have label lists and scores, and with several of them."""
 
 import gzip
 import json
@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+from mpu_cli.cli.actions.evaluate import print_comparison
+from mpu_cli.evaluation.bootstrap import Difference
 from tests.conftest import DIGITS
 
 
@@ -121,3 +123,76 @@ def test_labels_of_another_base_are_warned_of(run, tmp_path, step):
     truth.write_bytes(subprocess.run(f"{command} {truth}", shell=True, check=True, capture_output=True).stdout)
     result = run("evaluate", truth, predicted, "--json")
     assert (json.loads(result.stdout)["micro_f1"], result.stderr) == (1, "")
+
+
+# Several
+
+FILES = {
+    "truth.svm": "3,7 1:0.5 4:2\n1 2:1\n 3:1\n7 1:1\n",
+    "good": "3,7\n1\n\n7\n",
+    "bad": "3\n9\n\n3\n",
+    "scores": "7:0.9 3:0.6 1:0.1\n1:0.8 3:0.4 7:0.2\n3:0.1\n3:0.3 7:0.6\n",
+    "both": "3,7 7:0.4 3:0.3 1:0.1\n1 1:0.8 3:0.4 7:0.2\n 3:0.9\n7 3:0.3 7:0.6\n",
+}
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text * 25)
+
+
+def test_macro_f1_is_over_the_same_labels_for_all(report, files):
+    """Label 9 is predicted by one of them and true nowhere."""
+    found = report("truth.svm", "good", "good", "bad")
+    assert found["labels"] == 3
+    assert [one["name"] for one in found["evaluated"]] == ["good", "good", "bad"]
+    assert found["evaluated"][2]["macro_f1"] == pytest.approx(2 / 3 * 25 / 50 * 2 / 3)
+    assert found == report("truth.svm", "good", "good", "bad")
+
+
+def test_the_one_that_is_behind_and_the_one_that_cannot_be_told_apart(report, files):
+    found = report("truth.svm", "good", "bad", "both")["compared"]
+    assert [one["compared_with"] for one in found] == ["good", "good"]
+    behind, same = found
+    assert behind["verdict"].startswith("good is ahead of bad by 0.714 micro-F1, 95 % interval 0.")
+    difference = behind["differences"]["micro_f1"]
+    assert difference["low"] < difference["value"] < difference["high"] < 0
+    same_f1 = "the difference is +0.000 micro-F1, 95 % interval +0.000 to +0.000"
+    assert same["verdict"] == f"both and good cannot be told apart: {same_f1}"
+
+
+def test_a_difference_that_rounds_to_zero_has_no_minus(capsys):
+    differences = {"micro_f1": Difference(-1e-6, -0.0063, 0.0063)}
+    compared = {"name": "b", "compared_with": "a", "verdict": "no verdict", "differences": differences}
+    evaluated = [{"name": name, "micro_f1": 0.5} for name in "ab"]
+    print_comparison({"instances": 5, "labels": 2, "evaluated": evaluated, "compared": [compared]})
+    assert "+0.0000 -0.0063 +0.0063" in " ".join(capsys.readouterr().out.split())
+
+
+def test_rankings_are_compared_where_all_have_scores(report, files):
+    found = report("truth.svm", "both", "both", "--k", "1,2")
+    assert {"precision_at_2", "ndcg_at_1"} <= found["evaluated"][0].keys()
+    assert "precision_at_1" not in report("truth.svm", "both", "good")["evaluated"][0]
+    verdict = report("truth.svm", "both", "both", "--metrics", "precision_at_1")["compared"][0]["verdict"]
+    assert "+0.000 precision at 1, 95 % interval" in verdict
+
+
+def test_scores_alone_are_cut_with_a_warning(run, report, files):
+    result = run("evaluate", "truth.svm", "good", "scores", "--json")
+    assert result.stderr.startswith("warning: scores: labels that score 0.5 or more count as predicted, since these")
+    assert json.loads(result.stdout)["evaluated"][1]["micro_recall"] == 1
+    assert report("truth.svm", "good", "scores", "--threshold", "0.7")["evaluated"][1]["micro_recall"] == 0.5
+    assert report("truth.svm", "good", "both", "--threshold", "0.7")["evaluated"][1]["micro_recall"] == 0.25
+
+
+def test_models_are_compared(run, digits, trained, report, tmp_path):
+    run("train", digits[0], "-o", tmp_path / "other.mpu", *QUICK, "--c", 0.9)
+    models = tmp_path / "other.mpu", trained / "digits.mpu", trained / "both.txt"
+    evaluated = report(digits[1], *models)["evaluated"]
+    names = ("micro_precision", "micro_recall", "micro_f1", "samples_f1", "precision_at_3", "ndcg_at_5")
+    for model, found in zip(models, evaluated, strict=True):
+        alone = report(digits[1], model)
+        assert {name: found[name] for name in names} == pytest.approx({name: alone[name] for name in names})
+    assert "name" in evaluated[1] and evaluated[1] | {"name": ""} == pytest.approx(evaluated[2] | {"name": ""})
