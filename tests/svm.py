@@ -1,5 +1,7 @@
 """Data files of arrays."""
 
+from pathlib import Path
+
 import numpy as np
 
 
@@ -8,3 +10,9 @@ def lines(X: np.ndarray, Y: np.ndarray, first: int = 1, form: str = ".4f") -> li
     labels = (",".join(map(str, np.flatnonzero(y) + first)) for y in Y)
     features = ("".join(f" {j}:{v:{form}}" for j, v in enumerate(x, first)) for x in X)
     return [f"{ids}{pairs}\n" for ids, pairs in zip(labels, features, strict=True)]
+
+
+def write(path: Path, X: np.ndarray, Y: np.ndarray, first: int = 1, form: str = ".4f") -> Path:
+    """Write these lines; return where."""
+    path.write_text("".join(lines(X, Y, first, form)))
+    return path

@@ -1,6 +1,9 @@
-"""Odd data, numbers, options and targets: a clear result, or a clear error before anything is learned."""
+"""Odd data, options, targets and environments: a clear result, or a clear error before anything is learned."""
 
 import os
+import subprocess
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from mpu_cli.core import stacking
 from mpu_cli.svmlight.reader import read
 from tests.cli import corpus
 from tests.cli.training import QUICK, message
+from tests.golden import assert_worded
 
 
 @pytest.mark.parametrize("arguments", corpus.CASES, ids=lambda arguments: " ".join(arguments)[:60])
@@ -110,3 +114,40 @@ def test_a_second_training_of_the_same_model_ends_and_reads_no_data(run, tmp_pat
     assert (result.exit_code, result.stdout) == (75, "")
     (line,) = result.stderr.splitlines()
     assert line.startswith(f"error: {tmp_path / 'tiny.mpu'}: is in use by process {os.getpid()} on ")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SOURCE_DATE_EPOCH", "yesterday"),
+        ("SOURCE_DATE_EPOCH", "9" * 30),
+        ("SOURCE_DATE_EPOCH", "-1"),
+        ("NUMBA_NUM_THREADS", "0"),
+        ("NUMBA_NUM_THREADS", ""),
+    ],
+)
+def test_a_variable_that_is_no_number_is_named(run, tiny, monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    result = run("train", tiny, *QUICK)
+    assert (result.exit_code, result.stdout) == (1, "")
+    message(result)
+    assert not tiny.with_suffix(".mpu").exists()
+
+
+def test_a_limit_of_threads_is_named_from_the_start():
+    code = 'import threading\ndef refuse(_): raise RuntimeError("can\'t start new thread")\n'
+    code += "threading.Thread.start = refuse\nfrom mpu_cli.__main__ import main\nmain()"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
+    assert_worded(line)
+
+
+def test_a_limit_of_threads_is_named(run, tiny, monkeypatch):
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    result = run("train", tiny, *QUICK, "-j", 2)
+    assert result.exit_code == 1
+    message(result)

@@ -8,7 +8,7 @@ from mpu_cli.svmlight.reader import read
 from tests.cli.tables import first_lines
 from tests.cli.test_questions import answered
 from tests.slow import slow
-from tests.svm import lines
+from tests.svm import write
 
 LINEAR = "--features", "linear"
 QUICK = *LINEAR, "--cost", 10, "--epochs", 3, "--levels", 1
@@ -32,9 +32,7 @@ def noise(tmp_path):
     rng = np.random.default_rng(0)
     Y = np.eye(3)[rng.integers(3, size=300)]
     Y[::20] = [1, 0, 1]
-    path = tmp_path / "noise.svm"
-    path.write_text("".join(lines(rng.normal(size=(300, 5)), Y, form=".3f")))
-    return path
+    return write(tmp_path / "noise.svm", rng.normal(size=(300, 5)), Y, form=".3f")
 
 
 def estimate(run, *arguments) -> dict:

@@ -125,8 +125,6 @@ def test_labels_of_another_base_are_warned_of(run, tmp_path, step):
     assert (json.loads(result.stdout)["micro_f1"], result.stderr) == (1, "")
 
 
-# Several
-
 FILES = {
     "truth.svm": "3,7 1:0.5 4:2\n1 2:1\n 3:1\n7 1:1\n",
     "good": "3,7\n1\n\n7\n",

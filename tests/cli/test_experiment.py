@@ -15,7 +15,7 @@ from tests.cli.training import message
 from tests.experiment.small import problem
 from tests.folders import contents
 from tests.slow import slow
-from tests.svm import lines
+from tests.svm import write
 
 QUICK = "epochs=1:cost=10:folds=2"
 METHODS = f"br:{QUICK},mpu:c=0.5:levels=1:{QUICK}"
@@ -24,9 +24,8 @@ METHODS = f"br:{QUICK},mpu:c=0.5:levels=1:{QUICK}"
 @pytest.fixture
 def data(tmp_path):
     """Sixty instances with four labels."""
-    path, instances = tmp_path / "small.svm", problem()
-    path.write_text("".join(lines(instances.features.toarray(), instances.labels.toarray(), form=".4g")))
-    return path
+    instances = problem()
+    return write(tmp_path / "small.svm", instances.features.toarray(), instances.labels.toarray(), form=".4g")
 
 
 @pytest.fixture(autouse=True)
@@ -88,9 +87,9 @@ def test_figures_or_a_warning_that_names_the_package(compare, tmp_path, monkeypa
 
 def test_data_that_are_incomplete_themselves(compare, tmp_path):
     """Half of the labels of a thousand instances, of labels that the features tell apart."""
-    rng, source = np.random.default_rng(0), tmp_path / "half.svm"
+    rng = np.random.default_rng(0)
     cluster, kept = np.eye(4)[rng.integers(4, size=1000)], rng.random((1000, 1)) < 0.5
-    source.write_text("".join(lines(cluster, cluster * kept, form="g")))
+    source = write(tmp_path / "half.svm", cluster, cluster * kept, form="g")
     result = compare("--missing-rates", "0", files=[source])
     assert "warning: before any are removed, an estimated 5" in result.stderr
     assert "% of the true labels are annotated in these data: " in result.stderr

@@ -6,7 +6,7 @@ import pytest
 from mpu_cli import estimate_c
 from mpu_cli.errors import MpuWarning
 from tests.core.test_features import rings
-from tests.svm import lines
+from tests.svm import write
 
 QUICK = "--c", 1, "--cost", 30, "--epochs", 30, "--levels", 1
 
@@ -16,10 +16,9 @@ def make(run, folder):
     X = np.random.default_rng(0).standard_normal((120, 3))
     far = np.square(X)[:, :2].sum(axis=1)
     labels = np.column_stack([far > 2, far < 1])
-    (folder / "dense.svm").write_text("".join(lines(X * [1, 20, 0.1], labels, form=".4g")))
+    data = write(folder / "dense.svm", X * [1, 20, 0.1], labels, form=".4g")
     for features in ("rbf", "linear"):
-        options = "--features", features, *QUICK, "-o", folder / f"{features}.mpu"
-        run.ok("train", folder / "dense.svm", *options)
+        run.ok("train", data, "--features", features, *QUICK, "-o", folder / f"{features}.mpu")
 
 
 @pytest.fixture
@@ -49,8 +48,7 @@ def test_every_command_says_the_same_of_dense_data(run, tmp_path):
     """`train`, `estimate-c` and `report` choose the same features, and so have the same c, where a kernel is better."""
     X, Y = rings(200)
     S = Y & (np.random.default_rng(1).random(Y.shape) < 0.6)
-    (tmp_path / "rings.svm").write_text("".join(lines(X, S, first=0, form=".9g")))
-    data = tmp_path / "rings.svm"
+    data = write(tmp_path / "rings.svm", X, S, first=0, form=".9g")
     trained, estimated = run.json("train", data, "--levels", 1), run.json("estimate-c", data)
     reported = run.json("report", data, "-o", tmp_path / "rings.html")
     assert trained["rbf_landmarks"] > 0

@@ -8,8 +8,9 @@ import pytest
 
 from mpu_cli.review.decisions import read_cells
 from tests.cli.tables import label_sets
-from tests.cli.test_implied_labels import hierarchy, write, write_rules
+from tests.cli.test_implied_labels import hierarchy, write_rules
 from tests.core.simulated import hide
+from tests.svm import write
 
 COLUMNS = "instance\tlabel\tverdict\n"
 QUICK = "--features", "linear", "--cost", 3, "--eta0", 1, "--epochs", 3, "--levels", 1, "-q"

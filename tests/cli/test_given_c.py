@@ -5,21 +5,16 @@ import json
 import numpy as np
 import pytest
 
-from tests.svm import lines
+from tests.svm import write
 
 QUICK = ("--cost", 3, "--epochs", 2, "--levels", 1)
-
-
-def write(path, X, Y):
-    path.write_text("".join(lines(X, Y, form="g")))
-    return path
 
 
 @pytest.fixture
 def noise(tmp_path):
     """Labels that have nothing to do with the features, some instances with two."""
     rng = np.random.default_rng(0)
-    return write(tmp_path / "noise.svm", rng.normal(size=(300, 5)), rng.random((300, 4)) < 0.4)
+    return write(tmp_path / "noise.svm", rng.normal(size=(300, 5)), rng.random((300, 4)) < 0.4, form="g")
 
 
 def test_a_file_of_an_estimate_keeps_its_interval_and_its_warnings(run, noise, tmp_path):
@@ -64,7 +59,7 @@ def test_a_c_that_annotations_refute_is_refused(run, tmp_path, command, how):
     rng = np.random.default_rng(1)
     Y = rng.random((475, 3)) < 0.2
     Y[:, 1] = rng.permutation(475) < 375
-    data = write(tmp_path / "frequent.svm", rng.normal(size=(475, 5)), Y)
+    data = write(tmp_path / "frequent.svm", rng.normal(size=(475, 5)), Y, form="g")
     (tmp_path / "c.txt").write_text("1 0.5\n2 0.5\n3 0.5\n")
     c = tmp_path / "c.txt" if how == "file" else 0.5
     result = run(*command, data, "--c", c, "-o", tmp_path / "out")
@@ -81,7 +76,7 @@ def test_a_label_of_all_instances_does_not_decide_c(run, tmp_path):
     rng = np.random.default_rng(2)
     Y = rng.random((1500, 5)) < 0.2
     X, S = Y + 0.05 * rng.normal(size=Y.shape), Y & (rng.random(Y.shape) < 0.6)
-    data = write(tmp_path / "all.svm", X, np.column_stack([S, np.ones(1500, bool)]))
+    data = write(tmp_path / "all.svm", X, np.column_stack([S, np.ones(1500, bool)]), form="g")
     estimated = run.json("estimate-c", data, "--features", "linear")
     assert estimated["c"] == pytest.approx(0.6, abs=0.05)
     trained = run.json("train", data, *QUICK)

@@ -7,7 +7,7 @@ from sklearn import config_context
 from mpu_cli import MPUClassifier, bundle
 from mpu_cli.svmlight.reader import read
 from tests.golden import refused
-from tests.svm import lines
+from tests.svm import write
 
 QUICK = "--levels", 1, "--epochs", 5, "--features", "linear", "-q"
 
@@ -20,10 +20,10 @@ def collection(tmp_path_factory):
     truth = rng.random((1500, 6)) < 0.3
     kept = truth & (rng.random(truth.shape) < np.where(np.arange(1500) < 750, 0.9, 0.4)[:, None])
     noise = rng.random((1500, 6)) < 0.02
-    (folder / "news.svm").write_text("".join(lines(truth ^ noise, kept, form="d")))
+    news = write(folder / "news.svm", truth ^ noise, kept, form="d")
     (folder / "groups.txt").write_text("library\n" * 750 + "archive\n" * 750)
     missing = [int((truth & ~kept)[half].sum()) for half in (slice(750), slice(750, None))]
-    return folder / "news.svm", folder / "groups.txt", *missing
+    return news, folder / "groups.txt", *missing
 
 
 def test_estimate_c_shows_the_worst_group_first(run, collection):

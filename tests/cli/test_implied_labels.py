@@ -7,9 +7,9 @@ from scipy.sparse import csr_array
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import from_review
 from mpu_cli.core.labels.verified import VerifiedLabels
-from tests.core.simulated import as_features, hide
+from tests.core.simulated import hide
 from tests.slow import slow
-from tests.svm import lines
+from tests.svm import write
 
 N, D = 1500, 20
 LINEAR = "--features", "linear"  # the labels are, and the choice of a kernel takes long
@@ -30,11 +30,6 @@ def hierarchy(seed: int) -> tuple[np.ndarray, np.ndarray]:
     X = rng.normal(size=(N, D))
     Y = X @ rng.normal(size=(D, 9)) > 4 + rng.normal(size=(N, 9))
     return X, filled(Y)
-
-
-def write(path, X: np.ndarray, labels: np.ndarray):
-    path.write_text("".join(lines(as_features(X).toarray(), labels)))
-    return path
 
 
 def write_rules(path):

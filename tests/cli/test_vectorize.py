@@ -10,6 +10,7 @@ from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.vectorizer import Vectorizer
 from tests.cli.tables import records, write_records
 from tests.cli.training import QUICK, message
+from tests.folders import contents
 
 TOPICS = {"Sport": "the team won a match in the league", "Politics": "the minister spoke in parliament about a law"}
 
@@ -62,12 +63,15 @@ def test_records_without_the_field_of_tags(run, news, tmp_path):
     assert "nothing to learn" not in run("vectorize", news, *like, "--tags", "text").stderr
 
 
-def test_bad_records_are_listed(run, news, tmp_path):
+def test_a_bad_record_leaves_all_as_it_was_or_is_listed(run, news, tmp_path):
+    run.ok("vectorize", news, "-o", tmp_path / "a.svm")
     with news.open("a") as file:
         file.write("{}\n" + "what\n" * 30)
+    before = contents(tmp_path)
     assert "news.jsonl:81: " in message(run("vectorize", news, "-o", tmp_path / "a.svm"))
-    assert not (tmp_path / "a.svm").exists()
+    assert contents(tmp_path) == before
     result = run.ok("vectorize", news, "-o", tmp_path / "a.svm", "--skip-bad", "-q")
+    assert (tmp_path / "a.svm").read_bytes() == before["a.svm"]
     lines = result.stderr.splitlines()
     assert lines[0].startswith(f"warning: {news}:81: left out: ")
     assert len(lines) == 21
@@ -84,10 +88,12 @@ def test_options_reach_the_vectoriser(run, news, tmp_path):
 def test_a_pipe_of_commands(run, news, tmp_path):
     run("vectorize", news, "-o", tmp_path / "news.svm")
     new = b"text,tags\nthe league,Sport\n"
-    arguments = ("vectorize", "-", "--format", "csv", "--like", tmp_path / "news.svm", "-o", "-")
-    result = run(*arguments, stdin=new)
-    assert (result.exit_code, result.stdout.count("\n")) == (0, 1)
+    like = ("--like", tmp_path / "news.svm", "-o")
+    assert run.ok("vectorize", "-", "--format", "csv", *like, "-", stdin=new).stdout.count("\n") == 1
     assert not (tmp_path / "-.text").exists()
+    run.ok("vectorize", news, *like, "/dev/null")
+    run.ok("vectorize", "-", "--format", "jsonl", "-o", tmp_path / "again.svm", stdin=news.read_bytes())
+    assert (tmp_path / "again.svm").read_bytes() == (tmp_path / "news.svm").read_bytes()
 
 
 def test_any_tag_is_a_name(run, tmp_path):

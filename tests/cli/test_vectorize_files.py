@@ -1,7 +1,6 @@
 """Texts with tags become a data file, and what is needed to do that again is beside it."""
 
 import gzip
-import io
 import json
 
 import numpy as np
@@ -160,25 +159,6 @@ def test_what_is_odd_is_said(tmp_path):
     assert lines(tmp_path / "a.text" / "ids") == ["1", "2", "1"]
 
 
-def test_a_bad_record_is_an_error_and_leaves_all_as_it_was(source, made, tmp_path):
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with source.open("a") as file:
-        file.write('{"id": "r5", "text": 5, "tags": []}\n')
-    before[source] = source.read_bytes()
-    with refused(InputError):
-        vectorize(source, made)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
-    report = vectorize(source, made, skip_bad=True, options=NO_STEMS)
-    assert (report["instances"], report["bad"]) == (4, 1)
-    assert made.read_bytes() == before[made]
-
-
-def test_standard_input_is_read_twice(source, made, tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(source.read_bytes())))
-    vectorize("-", tmp_path / "b.svm", form="jsonl", options=NO_STEMS)
-    assert (tmp_path / "b.svm").read_bytes() == made.read_bytes()
-
-
 @pytest.mark.parametrize("edit", [lambda text: text.replace("radio", "vases"), lambda text: text.rstrip("\n")])
 def test_a_file_that_is_edited_between_the_two_passes_is_an_error(source, tmp_path, monkeypatch, edit):
     """With as many records as before."""
@@ -193,10 +173,6 @@ def test_a_file_that_is_edited_between_the_two_passes_is_an_error(source, tmp_pa
     with refused(InputError, "news.jsonl: "):
         vectorize(source, tmp_path / "a.svm")
     assert not (tmp_path / "a.svm").exists() and not (tmp_path / "a.text").exists()
-
-
-def test_a_device_gets_no_directory(made, source, tmp_path):
-    vectorize(source, "/dev/null", like=made)
 
 
 @pytest.mark.parametrize("name", ["a.text", "a.text/letter"])
