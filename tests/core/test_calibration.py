@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
@@ -14,7 +14,6 @@ from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import SourceModels
 from mpu_cli.core.stacking import train
-from mpu_cli.core.thresholds import pooled_threshold
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.hypotheses import examples
 from tests.slow import slow_uncompiled
@@ -74,24 +73,12 @@ def test_order_stays(seed, c, shift, steepness, new):
     annotated = csr_array((rng.random(z.shape) < expit(2 * z)) & (rng.random(z.shape) < c))
     predictions = expit(steepness * z + shift).astype(np.float32)
     calibration = calibrate(HeldOut(predictions, annotated, LabelFrequency.of(c, z.shape)))
-    if calibration is None:
-        assert not annotated.nnz
-        return
     mapped = calibration(np.sort(new))
     assert (np.diff(mapped) >= 0).all()
     assert ((mapped >= 0) & (mapped <= 1)).all()
     inside = np.linspace(0.05, 0.95, 200).astype(np.float32)
     log_odds = calibration.log_odds(logit(inside.astype(float)))
     assert (np.diff(log_odds) > 0).all()
-
-
-def test_the_same_labels_reach_the_best_threshold():
-    predictions, _, annotated = simulated(0.5, lambda z: z / 2 - 2)
-    frequency = LabelFrequency.of(0.5, (N, Q))
-    threshold, _ = pooled_threshold(HeldOut(predictions, annotated, frequency))
-    calibration = calibrate(HeldOut(predictions, annotated, frequency))
-    reached = calibration(predictions) >= calibration(np.array([threshold], np.float32))
-    np.testing.assert_array_equal(reached, predictions >= threshold)
 
 
 def test_the_surest_predictions_keep_their_order():
@@ -104,10 +91,8 @@ def test_the_surest_predictions_keep_their_order():
     made_by = SourceModels(np.zeros(len(z), np.int8), annotations[None])
     strata = calibrate_strata(BinnedCells.of(HeldOut(predictions, annotated, frequency, made_by=made_by)), annotations)
     surest = np.sort(predictions[predictions < 0.9999])[-4_000:]
-    for calibration in (
-        calibrate(HeldOut(predictions, annotated, frequency)),
-        *(strata.maps[k] for k in np.unique(strata.strata)),
-    ):
+    of_all = calibrate(HeldOut(predictions, annotated, frequency))
+    for calibration in (of_all, *(strata.maps[k] for k in np.unique(strata.strata))):
         probabilities = calibration(surest)
         assert (np.diff(probabilities) >= 0).all() and probabilities[-1] < 1
         assert len(np.unique(probabilities)) > 200  # of the 1,700 numbers that float32 has from 0.9999 to 1
@@ -118,10 +103,9 @@ def test_known_cells_count_as_what_they_are_and_ignored_ones_not_at_all():
     half = np.arange(N) < N // 2
     ignored = np.nonzero(np.arange(N)[:, None] >= [N] * (Q - 1) + [0])
     verified = VerifiedLabels.of((N, Q), complete=half, ignored=ignored)
-    labels = csr_array(np.where(half[:, None], truth, annotated.toarray()))
-    nonsense = np.ones((N, 1), bool)  # the last label is ignored wherever it is not complete
-    labels = csr_array(np.hstack([labels.toarray()[:, : Q - 1], nonsense]))
-    calibration = calibrate(HeldOut(predictions, labels, LabelFrequency.of(0.3, (N, Q), verified)))
+    labels = np.where(half[:, None], truth, annotated.toarray())
+    labels[:, -1] = True  # nonsense: the last label is ignored wherever it is not complete
+    calibration = calibrate(HeldOut(predictions, csr_array(labels), LabelFrequency.of(0.3, (N, Q), verified)))
     probabilities = calibration(predictions)[:, : Q - 1]
     assert probabilities.sum() == pytest.approx(truth[:, : Q - 1].sum(), rel=0.05)
 
@@ -164,9 +148,9 @@ def test_a_trained_model_predicts_probabilities(levels):
     model, report = train(Problem(X, S), options, hold_out_all=True)
     bare, bare_report = train(Problem(X, S), options, hold_out_all=True, calibrated=False)
     held_out, as_predicted = report.held_out.probabilities, bare_report.held_out.probabilities
-    np.testing.assert_array_equal(held_out, model.calibration(as_predicted))
-    np.testing.assert_array_equal(model.probabilities(X), model.calibration(bare.probabilities(X)))
-    np.testing.assert_array_equal(model.probabilities(X) >= model.thresholds, bare.probabilities(X) >= bare.thresholds)
+    assert_array_equal(held_out, model.calibration(as_predicted))
+    assert_array_equal(model.probabilities(X), model.calibration(bare.probabilities(X)))
+    assert_array_equal(model.probabilities(X) >= model.thresholds, bare.probabilities(X) >= bare.thresholds)
     assert report.expected_f1 == bare_report.expected_f1
     assert held_out.sum() == pytest.approx(S.sum() / 0.5, rel=0.05)
 
@@ -174,7 +158,7 @@ def test_a_trained_model_predicts_probabilities(levels):
 def test_the_reverse_is_the_inverse():
     calibration = Calibration(np.array([-3.0, 0.0, 2.0]), np.array([-2.0, -1.5, 4.0]))
     predictions = np.array([1e-6, 0.02, 0.3, 0.5, 0.8, 0.99], np.float32)
-    np.testing.assert_allclose(calibration.reverse(calibration(predictions)), predictions, rtol=2e-3)
+    assert_allclose(calibration.reverse(calibration(predictions)), predictions, rtol=2e-3)
 
 
 def test_few_predictions_become_what_they_become_among_many():

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,14 +22,9 @@ from mpu_cli.core.thresholds import (
 )
 from tests.core.simulated import as_labels
 
-shapes = st.tuples(st.integers(1, 12), st.integers(1, 4))
-# Sixty-fourths lie on the edges of candidate thresholds, where the search is exact.
-scored = shapes.flatmap(
-    lambda shape: st.tuples(
-        hnp.arrays(np.int64, shape, elements=st.integers(0, 64)).map(lambda P: (P / 64).astype(np.float32)),
-        hnp.arrays(bool, shape),
-    )
-)
+
+def held(P, S, c) -> HeldOut:
+    return HeldOut(P, as_labels(S), LabelFrequency.of(c, S.shape))
 
 
 def micro_f1(truth, predicted) -> float:
@@ -45,14 +42,12 @@ def simulated(n=4000, q=5, c=0.4, seed=0):
 
 @given(st.floats(1e-6, 0.99))
 def test_candidates_part_probabilities_a_thousandth_apart(p):
-    P, Y = np.array([[p], [p * 1.001]], np.float32), as_labels([[False], [True]])
-    assert pooled_threshold(HeldOut(P, Y, LabelFrequency(np.ones(1))))[1] == 1
+    assert pooled_threshold(held(np.float32([[p], [p * 1.001]]), np.array([[0], [1]]), 1.0))[1] == 1
 
 
 @given(st.floats(2**-10, 0.4375), st.floats(0.5, 1))
 def test_the_threshold_is_in_the_middle_between_what_is_predicted_and_what_is_not(low, high):
-    probabilities = np.array([[high], [low]], np.float32)
-    threshold, f1 = pooled_threshold(HeldOut(probabilities, as_labels([[1], [0]]), LabelFrequency.of(1.0, (2, 1))))
+    threshold, f1 = pooled_threshold(held(np.float32([[high], [low]]), np.array([[1], [0]]), 1.0))
     assert f1 == 1
     assert threshold == pytest.approx((low + high) / 2, rel=1e-3)
 
@@ -60,7 +55,7 @@ def test_the_threshold_is_in_the_middle_between_what_is_predicted_and_what_is_no
 @pytest.mark.parametrize("c", [0.2, 0.4, 0.7, np.array([0.2, 0.4, 0.6, 0.8, 1.0])], ids=str)
 def test_estimate_from_incomplete_labels_is_that_of_complete_ones(c):
     P, Y, S = simulated(n=20_000, c=c)
-    threshold, f1 = pooled_threshold(HeldOut(P, as_labels(S), LabelFrequency(np.full(5, c))))
+    threshold, f1 = pooled_threshold(held(P, S, c))
     true = {t: micro_f1(Y, t <= P) for t in [threshold, *np.linspace(0.05, 0.95, 91)]}
     assert f1 == pytest.approx(true[threshold], abs=0.02)
     assert max(true.values()) - true[threshold] < 0.01
@@ -79,7 +74,7 @@ def test_the_interval_covers_the_f1_of_complete_labels(error):
         rows = rng.integers(len(P), size=150)
         estimate = c + error * rng.normal()
         S = Y[rows] & (rng.random((150, 5)) < c)
-        expected = expected_f1(HeldOut(P[rows], as_labels(S), LabelFrequency.of(estimate, S.shape)), t)
+        expected = expected_f1(held(P[rows], S, estimate), t)
         ends = estimate - 1.645 * error, estimate + 1.645 * error
         low, high = expected.interval(tuple(np.divide(ends, estimate))) if error else expected.interval()
         covered.append(low <= truth <= high)
@@ -90,21 +85,22 @@ def test_the_interval_covers_the_f1_of_complete_labels(error):
 
 def test_one_instance_tells_little():
     one = np.ones((1, 1), np.float32)
-    expected = expected_f1(HeldOut(one, as_labels([[1]]), LabelFrequency.of(1.0, (1, 1))), np.array([0.5], np.float32))
+    expected = expected_f1(held(one, one, 1.0), np.float32([0.5]))
     assert (expected.f1, expected.interval()) == (1, (0, 1))
 
 
 def test_no_annotation_is_no_f1():
-    P, nothing = np.full((4, 2), 0.3, np.float32), as_labels(np.zeros((4, 2)))
-    threshold, f1 = pooled_threshold(HeldOut(P, nothing, LabelFrequency(np.ones(2))))
-    assert (0 <= threshold <= 1, f1) == (True, 0)
-    assert_array_equal(label_thresholds(HeldOut(P, nothing, LabelFrequency(np.ones(2))), 0.25)[0], [0.25, 0.25])
+    nothing = held(np.full((4, 2), 0.3, np.float32), np.zeros((4, 2)), 1.0)
+    threshold, f1 = pooled_threshold(nothing)
+    assert (0 <= threshold <= 1, f1, estimated_macro_f1(nothing)) == (True, 0, 0)
+    assert_array_equal(label_thresholds(nothing, 0.25)[0], [0.25, 0.25])
+    assert_array_equal(uncalibrated_macro_thresholds(nothing, 0.25), [0.25, 0.25])
 
 
 @pytest.mark.parametrize("probability", [0.0, 1e-30, 1.0])
 def test_certain_probabilities(probability):
-    P, S = np.full((4, 2), probability, np.float32), as_labels(np.ones((4, 2)))
-    threshold, f1 = pooled_threshold(HeldOut(P, S, LabelFrequency(np.ones(2))))
+    P = np.full((4, 2), probability, np.float32)
+    threshold, f1 = pooled_threshold(held(P, np.ones((4, 2)), 1.0))
     assert (threshold <= P).all()
     assert f1 == 1
 
@@ -115,29 +111,27 @@ def test_label_thresholds_are_not_worse_than_their_start(start, c):
     P, _, S = simulated(n=800, c=c)
     P[:, 1] **= 3  # two labels whose best threshold is another
     P[:, 2] **= np.float32(0.3)
-    S, c = as_labels(S), LabelFrequency(np.full(5, c))
-    thresholds, f1 = label_thresholds(HeldOut(P, S, c), start)
+    held_out = held(P, S, c)
+    thresholds, f1 = label_thresholds(held_out, start)
     assert thresholds.dtype == np.float32
-    assert f1 == pytest.approx(expected_f1(HeldOut(P, S, c), thresholds).f1, abs=1e-12)
-    assert f1 > expected_f1(HeldOut(P, S, c), np.full(5, start, np.float32)).f1 + 0.01
+    assert f1 == pytest.approx(expected_f1(held_out, thresholds).f1, abs=1e-12)
+    assert f1 > expected_f1(held_out, np.full(5, start, np.float32)).f1 + 0.01
 
 
 def test_rare_labels_keep_the_pooled_threshold():
     P, _, S = simulated(n=400, c=1)
     for k, annotations in ((1, 19), (3, 20)):
         S[np.flatnonzero(S[:, k])[annotations:], k] = False
-    held_out = HeldOut(P, as_labels(S), LabelFrequency(np.ones(5)))
+    held_out = held(P, S, 1.0)
     thresholds, f1 = label_thresholds(held_out, 0.123)
     assert (thresholds == np.float32(0.123)).tolist() == [False, True, False, False, False]
-    assert f1 == pytest.approx(
-        expected_f1(HeldOut(P, as_labels(S), LabelFrequency(np.ones(5))), thresholds).f1, abs=1e-12
-    )
+    assert f1 == pytest.approx(expected_f1(held_out, thresholds).f1, abs=1e-12)
 
 
-@given(scored)
-def test_macro_thresholds_maximise_the_expected_f1_of_each_label(case):
-    P, _ = case
-    P = np.maximum(P, np.float32(1e-3))
+@given(hnp.arrays(np.int64, st.tuples(st.integers(1, 12), st.integers(1, 4)), elements=st.integers(0, 64)))
+def test_macro_thresholds_maximise_the_expected_f1_of_each_label(sixty_fourths):
+    """On the edges of candidate thresholds, where the search is exact."""
+    P = np.maximum(sixty_fourths / 64, 1e-3).astype(np.float32)
     thresholds = macro_thresholds(P, 0.3)
 
     def expected_f1(k: int, t: float) -> float:
@@ -164,18 +158,8 @@ def test_macro_thresholds_of_predictions_of_which_some_are_kept():
 def test_estimated_macro_f1_is_that_of_complete_labels(c):
     P, Y, S = simulated(n=20_000, c=c)
     P **= 2  # they are no probabilities any more
-    S, c = as_labels(S), LabelFrequency(np.full(5, c))
-    held_out = HeldOut(P, S, c)
+    held_out = held(P, S, c)
     thresholds = uncalibrated_macro_thresholds(held_out, 0.5)
     assert estimated_macro_f1(held_out) == pytest.approx(f1_score(Y, thresholds <= P, average="macro"), abs=0.02)
-    of_first = estimated_macro_f1(HeldOut(P, S, c, np.array([1.0, 0, 0, 0, 0])))
+    of_first = estimated_macro_f1(replace(held_out, weights=np.array([1.0, 0, 0, 0, 0])))
     assert of_first == pytest.approx(f1_score(Y[:, 0], (thresholds <= P)[:, 0]), abs=0.03)
-
-
-def test_without_annotations_the_estimate_of_macro_f1_is_zero():
-    P, nothing = np.full((4, 2), 0.3, np.float32), as_labels(np.zeros((4, 2)))
-    assert estimated_macro_f1(HeldOut(P, nothing, LabelFrequency(np.ones(2)))) == 0
-    assert (
-        uncalibrated_macro_thresholds(HeldOut(P, nothing, LabelFrequency(np.ones(2))), 0.4).tolist()
-        == [np.float32(0.4)] * 2
-    )

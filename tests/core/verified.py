@@ -4,7 +4,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
-from tests.core.simulated import hide, linear_problem
 
 UNKNOWN, TRUE, FALSE, IGNORED, IMPLIED = Verdict
 
@@ -49,15 +48,3 @@ def by_definition(S, verdicts, complete, rates) -> tuple[np.ndarray, np.ndarray]
     s[verdicts == FALSE], c[verdicts == FALSE] = False, 1
     s[verdicts == IGNORED], c[verdicts == IGNORED] = False, 0
     return s, c
-
-
-def mixed(n=300, D=4, q=3, seed=0) -> tuple[np.ndarray, np.ndarray, VerifiedLabels, np.ndarray, tuple]:
-    """A problem with cells of every kind: features, annotations, verified labels, rates; s and c by definition."""
-    X, Y = linear_problem(n, D, q, seed)
-    S = hide(Y, 0.5, seed).toarray()
-    verdicts = np.where(Y, TRUE, FALSE) * (np.random.default_rng(seed).random((n, q)) < 0.2)
-    verdicts[np.random.default_rng(seed + 1).random((n, q)) < 0.2] = IGNORED
-    complete = np.arange(0, n, 7)
-    S[complete] = Y[complete]
-    rates = np.linspace(0.4, 0.6, q)
-    return X, S, verified_of(verdicts, complete), rates, by_definition(S, verdicts, complete, rates)
