@@ -9,11 +9,12 @@ from scipy.stats import binomtest
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from mpu_cli.core.labels.problem import Answers, Problem
 from mpu_cli.core.labels.verified import HowDecided, VerifiedLabels
 from mpu_cli.core.selection import Estimates
-from mpu_cli.people.posteriors import Choice
-from mpu_cli.people.suggestions import Claims, Decided
+from mpu_cli.people.posteriors import Choice, missing_labels, posterior_at, suggest
+from mpu_cli.people.suggestions import Claims, Decided, by_answers
 from tests.slow import slow
 
 
@@ -131,3 +132,82 @@ def test_instances_that_were_drawn_and_completely_reviewed_are_evidence():
     alone, both = (of_a_column(verified=verified, sampled=rows) for rows in (None, whole))
     assert both.decided.answered == alone.decided.answered == 1
     assert both.corrected(np.array([0.5]))[0] < 0.1 < alone.corrected(np.array([0.5]))[0]
+
+
+# By answers
+
+N, Q = 4_000, 3
+
+
+def answered(seed, depth, line=(0.0, 1.0), m=300):
+    """Labels of which those not annotated are true with r = o^(1 - d) / 2, by the odds o of being annotated.
+
+    The log odds of r are changed by a line. Of the cells that are not annotated, about m are asked about.
+    """
+    rng = np.random.default_rng(seed)
+    z = rng.normal(-2.5, 2.5, (N, Q))
+    annotated = rng.random((N, Q)) < expit(z)
+    r = expit(line[0] + line[1] * logit(np.minimum(np.exp((1 - depth) * z) / 2, 0.97)))
+    true = annotated | (rng.random((N, Q)) < r)
+    rows, columns = np.nonzero(~annotated & (rng.random((N, Q)) < m / (N * Q)))
+    y = true[rows, columns]
+    verified = VerifiedLabels.of((N, Q), true=(rows[y], columns[y]), false=(rows[~y], columns[~y]))
+    c = annotated.sum() / true.sum()
+    rates, ends = np.full(Q, c), np.tile([c - 0.1, c + 0.1], (Q, 1))
+    by_people = len(y), int(y.sum())
+    reviewed = ReviewedFrequency(c, (c - 0.05, c + 0.05), rates, ends, 0, np.zeros(Q, int), (0.1, 0.9), *by_people)
+    p = np.minimum(expit(z) / c, 1 - 1e-4 * expit(-z)).astype(np.float32)
+    frequency = LabelFrequency.of(c, (N, Q), verified)
+    return true, p, csr_array(annotated), frequency, Answers(rows, columns, y), reviewed
+
+
+def at_expected_c(by):
+    """Return what makes probabilities at the expected c, as `suggest` takes it."""
+    return lambda p: by(p.ravel())[0].reshape(p.shape).astype(p.dtype)
+
+
+@pytest.mark.parametrize(("sparse", "depth"), [(False, 0.0), (True, 0.5), *slow((False, 0.5), (True, 0.0))])
+def test_probabilities_add_up_to_what_is_missing_and_are_right(sparse, depth):
+    true, p, labels, frequency, answers, reviewed = answered(0, depth)
+    predictions = csr_array(p) if sparse else p
+    by = by_answers(predictions, labels, frequency, answers, reviewed)
+    listed = suggest(predictions, labels, frequency, Choice(), correction=at_expected_c(by))
+    right = true[listed.rows, listed.columns]
+    missing = missing_labels(labels, frequency, reviewed)[1]
+    verified = at_expected_c(by)(posterior_at(p, frequency, answers.rows, answers.columns)).sum()
+    assert listed.probabilities.sum() + verified == pytest.approx(missing.expected, rel=0.02)
+    assert missing.low < right.sum() + answers.true.sum() < missing.high
+    for low, high in ((0.1, 0.3), (0.3, 0.6), (0.6, 1.0)):
+        there = (listed.probabilities >= low) & (listed.probabilities < high)
+        if there.sum() > 100:
+            assert right[there].mean() == pytest.approx(listed.probabilities[there].mean(), abs=0.12)
+
+
+@pytest.mark.slow  # 30 simulations
+def test_intervals_of_how_many_are_right_cover():
+    """Where probabilities are off by some line: the 90 % intervals of how many of the first 100 and 1,000 are right."""
+    covered, widths = [], []
+    for seed in range(30):
+        of_line = np.random.default_rng([seed, 1])
+        line = of_line.normal(0, 0.4), of_line.normal(1, 0.2)
+        true, p, labels, frequency, answers, reviewed = answered(seed, 0.2, line, m=100)
+        by = by_answers(p, labels, frequency, answers, reviewed)
+        top = suggest(p, labels, frequency, Choice(top=200)).probabilities
+        decided = posterior_at(p, frequency, answers.rows, answers.columns)
+        claims = Claims.estimate(by, top, decided, answers.true, np.zeros(len(answers), bool))
+        listed = suggest(p, labels, frequency, Choice(top=1_000), correction=claims.corrected)
+        assert listed.probabilities.max() < 0.97
+        for first in (listed[:100], listed):
+            count = claims.expected_right(posterior_at(p, frequency, first.rows, first.columns))
+            right, slack = true[first.rows, first.columns].sum(), 0.05 * len(first)
+            covered.append(count.low - slack <= right <= count.high + slack)
+            widths.append((count.high - count.low) / len(first))
+    assert np.mean(covered) >= 0.85
+    assert np.mean(widths) < 0.45
+
+
+def test_more_missing_than_there_are_cells():
+    _, p, labels, frequency, answers, reviewed = answered(4, depth=0.0)
+    few = ReviewedFrequency(**vars(reviewed) | {"c": 0.01, "interval": (0.005, 0.02)})
+    by = by_answers(p, labels, frequency, answers, few)
+    assert (by(np.array([0.5, 1.0], np.float32)) <= 0.97).all()
