@@ -1,23 +1,113 @@
-"""Files beside the data that are taken for what they are not: what the data contradict is told."""
+"""Files beside the data: features and names of labels, frequencies, and what the data contradict."""
 
+import gzip
+
+import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
+from mpu_cli.core.options import Options
+from mpu_cli.errors import InputError
+from mpu_cli.inputs.side_tables import frequency_lines, read_frequencies
 from mpu_cli.inputs.training_data import Sources, read_training_data
 from mpu_cli.names.naming import Naming
-from mpu_cli.runtime.run import DEFAULT_RUN
-from tests.golden import assert_worded
+from mpu_cli.runtime.options import LEAST_FREQUENCY
+from mpu_cli.runtime.run import Run
+from tests.golden import assert_worded, refused
 
 
 @pytest.fixture
-def told(tmp_path, monkeypatch, caplog):
-    """Read data of labels 1, with 2 or 3 below it, and 4, with 5 below it, and what a file beside them says."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "x.svm").write_text("1,2 1:1\n1,3 2:1\n1 3:1\n4,5 1:1\n4 2:1\n4 4:1\n3 1:1\n" * 20)
+def data(tmp_path):
+    path = tmp_path / "data.svm"
+    path.write_text("2,5 1:1 3:1\n5 3:1\n 7:1\n")
+    return path
 
-    def read(text: str, **kinds) -> str:
-        (tmp_path / "side").write_text(text)
+
+def widened(data, **sources):
+    return read_training_data(Sources(data, **sources), Run())
+
+
+@pytest.fixture
+def side(tmp_path):
+    """Write a file beside the data; give its path."""
+
+    def write(text: str | bytes):
+        path = tmp_path / "side"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def test_features_are_those_of_the_label_whatever_the_order_of_lines(data, side):
+    found = widened(data, label_features=side("# labels\n9 7:2\n5 3:1 12:4\n"))
+    assert_array_equal(found.ids, [2, 5, 9])
+    assert_array_equal(found.labels.toarray(), [[True, True, False], [False, True, False], [False] * 3])
+    wanted = np.zeros((3, 13))
+    wanted[1, [3, 12]], wanted[2, 7] = (1, 4), 2
+    assert_array_equal(found.label_features.toarray(), wanted)
+    assert_array_equal(found.never_annotated, [9])
+
+
+def test_a_line_without_features_is_a_label_of_which_nothing_is_known(data, side):
+    found = widened(data, label_features=side("2\n5 3:1\n8\n"))
+    assert_array_equal(found.ids, [2, 5, 8])
+    assert_array_equal(np.diff(found.label_features.indptr), [0, 1, 0])
+
+
+def test_names_that_are_given_are_labels_of_the_model(data, side):
+    found = widened(data, naming=Naming(side("one\ntwo\n\nfour\tquattro\nfive\n")))
+    assert_array_equal(found.ids, [1, 2, 4, 5])
+    assert_array_equal(found.never_annotated, [1, 4])
+    assert found.label_features is None
+
+
+def test_names_that_are_found_are_no_labels_without_features(data):
+    data.with_name("data.labels").write_text("one\ntwo\nthree\nfour\nfive\n")
+    assert_array_equal(widened(data).ids, [2, 5])
+
+
+def test_reviews_and_complete_instances_keep_their_labels(data, side, tmp_path):
+    more = tmp_path / "more.svm"
+    more.write_text("3,5 1:1\n")
+    review = tmp_path / "checked.tsv"
+    review.write_text("instance\tlabel\tverdict\n1\t2\tyes\n1\t5\tno\n")
+    given = {"reviewed": [review], "fully_labelled": more}
+    before = widened(data, **given)
+    after = widened(data, **given, label_features=side("1 1:1\n5 3:1\n4 3:1\n"))
+    assert_array_equal(after.ids, [1, 2, 3, 4, 5])
+    places = np.searchsorted(after.ids, before.ids)
+    assert_array_equal(after.labels.toarray()[:, places], before.labels.toarray())
+    assert_array_equal(after.verified.cells.toarray()[:, places], before.verified.cells.toarray())
+    assert_array_equal(after.verified.instances, before.verified.instances)
+    assert not after.labels.toarray()[:, [0, 3]].any() and not after.verified.cells.toarray()[:, [0, 3]].any()
+
+
+def test_frequencies_of_a_file_need_no_line_for_labels_that_are_never_annotated(data, side, tmp_path):
+    frequencies = tmp_path / "c"
+    frequencies.write_text("2 0.5\n5 0.7\n")
+    found = widened(data, label_features=side("5 3:1\n9 3:1\n"))
+    assert_array_equal(found.resolved(Options(c=frequencies)).c.round(6), [0.5, 0.7, 0.6])
+    frequencies.write_text("2 0.5\n9 0.7\n")
+    with refused(InputError):
+        found.resolved(Options(c=frequencies))
+
+
+# What is taken for what it is not
+
+
+@pytest.fixture
+def told(side, tmp_path, caplog):
+    """Read data of labels 1, with 2 or 3 below it, and 4, with 5 below it, and what a file beside them says."""
+    data = tmp_path / "x.svm"
+    data.write_text("1,2 1:1\n1,3 2:1\n1 3:1\n4,5 1:1\n4 2:1\n4 4:1\n3 1:1\n" * 20)
+
+    def read(text: str, kind, **options) -> str:
         caplog.clear()
-        read_training_data(Sources("x.svm", **kinds), DEFAULT_RUN)
+        path = side(text)
+        widened(data, **({"implied": path} if kind == "implied" else {"naming": Naming(path, **options)}))
         return "\n".join(record.message for record in caplog.records)
 
     return read
@@ -34,12 +124,46 @@ def told(tmp_path, monkeypatch, caplog):
     ],
 )
 def test_rules_that_the_annotations_contradict_or_that_go_in_a_circle(told, rules, is_told):
-    text = told(rules, implied="side")
+    text = told(rules, "implied")
     assert bool(text) == is_told
     assert not text or assert_worded(text) is None
 
 
 def test_a_label_0_that_does_not_occur(told):
-    assert told("a\nb\nc\nd\ne\n", naming=Naming("side")) == ""
-    assert_worded(told("zero\na\nb\nc\nd\ne\n", naming=Naming("side")))
-    assert told("zero\na\nb\nc\nd\ne\n", naming=Naming("side", zero_based=True)) == ""
+    assert told("a\nb\nc\nd\ne\n", "names") == ""
+    assert_worded(told("zero\na\nb\nc\nd\ne\n", "names"))
+    assert told("zero\na\nb\nc\nd\ne\n", "names", zero_based=True) == ""
+
+
+# Frequencies of labels
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"3 0.25\n12 1\n", [0.25, 1]),
+        (b"12\t1e-3\r\n  3   .5 ", [0.5, 0.001]),
+        (b"# label c\n\n3 0.25 # few\n   \n12 1\n# any words\n", [0.25, 1]),
+        (b"99 0.1\n3 0.25\n12 1\n", [0.25, 1]),  # a label that is not wanted
+        (gzip.compress(b"3 0.25\n12 1\n", mtime=0), [0.25, 1]),
+    ],
+)
+def test_a_line_a_label_in_any_order_with_comments(side, text, expected):
+    assert read_frequencies(side(text), np.array([3, 12])).tolist() == expected
+
+
+@given(st.dictionaries(st.integers(0, 2**31 - 2), st.floats(LEAST_FREQUENCY, 1), min_size=1, max_size=9))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_what_is_written_reads_back_to_six_digits(side, frequencies):
+    ids = np.array(sorted(frequencies))
+    c = np.array([frequencies[label] for label in ids.tolist()])
+    np.testing.assert_allclose(read_frequencies(side(frequency_lines(ids, c)), ids), c, rtol=5e-6)
+
+
+@pytest.mark.parametrize(
+    "text", [b"a" + b" " * 60_000 + b"x", b"a " + b"1" * 60_000 + b"x", b"a " + b"1 " * 30_000 + b"x"]
+)
+def test_a_long_line_is_refused_in_linear_time(side, text):
+    """With the square of it, minutes."""
+    with refused(InputError, ":1: "):
+        read_frequencies(side(text), np.array([3, 12]))
