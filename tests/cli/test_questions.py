@@ -14,7 +14,6 @@ from tests.slow import slow, slow_uncompiled
 
 LINEAR = "--features", "linear"
 SAID = FAST[:-1]  # FAST, and not quiet
-HEAD = "instance\tlabel\tprobability\tdrawn\tverdict\tsource"
 
 
 def drawn():
@@ -73,7 +72,7 @@ def test_the_list(run, problem, tmp_path):
     comments = [line for line in lines if line.startswith("# ")]
     assert any(line.startswith("# questions drawn by chance: ") for line in comments)
     assert any(line.startswith("# checksum ") for line in comments)
-    assert lines[len(comments)] == HEAD
+    assert lines[len(comments)] == "instance\tlabel\tprobability\tdrawn\tverdict\tsource"
     rows = [line.split("\t") for line in lines[len(comments) + 1 :]]
     assert len(rows) == 30
     for instance, label, probability, drawn, verdict, source in rows:

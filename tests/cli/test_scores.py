@@ -10,14 +10,12 @@ from mpu_cli import estimate_c, missing_labels, questions
 from tests.cli.test_questions import answered
 from tests.svm import lines
 
-Q = 3
-
 
 @pytest.fixture(scope="module")
 def problem(tmp_path_factory):
     """True labels, of which half are annotated, and scores that know more than the features of the file tell."""
     rng = np.random.default_rng(1)
-    Y = rng.random((900, Q)) < 0.3
+    Y = rng.random((900, 3)) < 0.3
     S = Y & (rng.random(Y.shape) < 0.5)
     X = Y + rng.normal(scale=0.3, size=Y.shape)
     scores = cross_val_predict(OneVsRestClassifier(LogisticRegression()), X, S, method="predict_proba")

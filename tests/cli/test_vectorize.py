@@ -70,9 +70,10 @@ def test_a_bad_record_leaves_all_as_it_was_or_is_listed(run, news, tmp_path):
     before = contents(tmp_path)
     assert "news.jsonl:81: " in message(run("vectorize", news, "-o", tmp_path / "a.svm"))
     assert contents(tmp_path) == before
-    result = run.ok("vectorize", news, "-o", tmp_path / "a.svm", "--skip-bad", "-q")
+    result = run.ok("vectorize", news, "-o", tmp_path / "a.svm", "--skip-bad", "-q", "--json")
     assert (tmp_path / "a.svm").read_bytes() == before["a.svm"]
-    lines = result.stderr.splitlines()
+    report, lines = json.loads(result.stdout), result.stderr.splitlines()
+    assert (report["instances"], report["bad"]) == (80, 31)
     assert lines[0].startswith(f"warning: {news}:81: left out: ")
     assert len(lines) == 21
     assert lines[-1] == f"warning: left out: 31 bad records, the first of them listed [mpu vectorize {news}]"
