@@ -101,6 +101,13 @@ class Difference:
     low: float
     high: float
 
+    @classmethod
+    def between(cls, first: float, other: float, margin: float) -> "Difference":
+        """Return the difference of two values of a metric; its interval, of this margin, ends at -1 and 1."""
+        limit = np.inf if max(first, other) > 1 else 1.0  # macro averages of estimates may exceed 1
+        value = other - first
+        return cls(value, max(value - margin, -limit), min(value + margin, limit))
+
     @property
     def is_sure(self) -> bool:
         """Whether the interval does not contain 0."""
@@ -123,8 +130,8 @@ def compare(
     differences = []
     for own, deviations in zip(metrics[1:], _deviations(every, incomplete, seed)[1:], strict=True):
         margins = {name: Z_95 * deviation for name, deviation in deviations.items()}
-        by = {name: own[name] - metrics[0][name] for name in own if name in margins}
-        differences.append({name: Difference(d, d - margins[name], d + margins[name]) for name, d in by.items()})
+        common = (name for name in own if name in margins)
+        differences.append({name: Difference.between(metrics[0][name], own[name], margins[name]) for name in common})
     return metrics, differences
 
 

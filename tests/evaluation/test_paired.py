@@ -89,6 +89,12 @@ def test_the_difference_is_paired():
     assert paired["micro_f1"].is_sure and paired["micro_f1"].low > 0
 
 
+def test_no_interval_goes_beyond_the_largest_difference():
+    truth = np.eye(3, Q, dtype=bool)
+    (difference,) = compare([counts(truth, truth & False), counts(truth, truth & (np.arange(3) < 2)[:, None])])[1]
+    assert difference["micro_f1"].low > 0 and difference["micro_f1"].high == 1
+
+
 def test_the_same_seed_gives_the_same_intervals_and_no_difference_is_none():
     truth, predicted = draw(np.random.default_rng(5), 30)
     other = draw(np.random.default_rng(6), 30)[1]
