@@ -214,7 +214,14 @@ def _counted(name: str, truth: Truth, metrics: Metrics, c: Propensities | None, 
         count(len(true))
     if form.is_cut and metrics.threshold is None:
         warn(f"{name}: {_CUT}")
-    return Counts.of(over if form.is_cut else listed, gains if form.ranks else (), metrics.ks)
+    counts = Counts.of(over if form.is_cut else listed, gains if form.ranks else (), metrics.ks)
+    if c is not None and counts.hits.sum() > counts.predicted.sum():
+        warn(f"{name}: {_clipped(metrics)}")
+    return counts
+
+
+def _clipped(metrics: Metrics) -> str:
+    return f"the estimate of precision exceeded 1 and was cut to 1: --c {metrics.c} is probably too small"
 
 
 def conclusion_on(first: str, other: str, metric: str, difference: Difference) -> str:
@@ -292,7 +299,7 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
     if not counts.support.sum():
         warn("TRUTH has no labels; they begin a line, such as 3,7 1:0.5")
     if report.get("corrected", {}).get("clipped"):
-        warn(f"the estimate of precision exceeded 1 and was cut to 1: --c {metrics.c} is probably too small")
+        warn(_clipped(metrics))
     if propensities is not None and comparison.propensity_scored is None:
         raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
     if metrics.calibration:
