@@ -80,19 +80,22 @@ def test_agrees_with_scikit_learn_where_unlisted_labels_rank_last(example, cuts)
 
 
 @given(few_rows)
-def test_recall_and_coverage_by_their_definition_in_every_order_of_ties(example):
+def test_precision_recall_and_coverage_by_their_definition_in_every_order_of_ties(example):
     truth, scores, listed = example
     results = rank(truth, score_lists(scores, listed))
     sets = [set(np.flatnonzero(row).tolist()) for row in truth]
     for k in KS:
-        recalls, covered = [], set()
+        sizes, recalls, covered = [], [], set()
         for true, ranks in zip(sets, listed_scores(scores, listed), strict=True):
             found = [true.intersection(order[:k]) for order in rankings(ranks)]
-            recalls.append(np.mean([len(labels) for labels in found]) / max(len(true), 1))
+            sizes.append(np.mean([len(labels) for labels in found]))
+            recalls.append(sizes[-1] / max(len(true), 1))
             covered.update(set.intersection(*found))
+        assert results[f"precision_at_{k}"] == pytest.approx(np.mean(sizes) / k, rel=0, abs=1e-12)
         assert results[f"recall_at_{k}"] == pytest.approx(np.mean(recalls), rel=0, abs=1e-12)
         share = len(covered) / max(len(set().union(*sets)), 1)
         assert results[f"coverage_at_{k}"] == pytest.approx(share, rel=0, abs=1e-12)
+    assert results["one_error"] == pytest.approx(1 - results["precision_at_1"], rel=0, abs=1e-12)
 
 
 def propensity_scored(truth, scores, listed, propensities) -> dict[str, float]:
