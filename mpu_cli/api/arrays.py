@@ -416,7 +416,7 @@ def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tupl
     if shape is not None and matrix.shape != shape:
         raise DataError(f"{name} has shape {matrix.shape}, and y has {shape}: give one value for each cell of y")
     entries = matrix.data if issparse(matrix) else matrix
-    if matrix.dtype.kind not in "biuf" or not np.isin(entries, allowed).all():
+    if matrix.dtype.kind not in "biufO" or not np.isin(entries, allowed).all():
         what, others = "Unknown label type: " if shape is None else "", ", ".join(map(str, allowed))
         advice = "" if shape else "; pos_label says which other value is true; label sets are lists, or sets of numbers"
         raise DataError(f"{what}{name} holds other values than {others}{advice}")

@@ -48,6 +48,12 @@ def test_label_sets_are_of_texts_or_numbers_and_may_be_absent(halved, model, nam
     assert learned.score(X, given) == model.score(X, S)
 
 
+def test_a_matrix_of_objects_holds_what_its_objects_are(halved, model):
+    X, _, S = halved
+    learned = MPUClassifier(**QUICK, c=0.5).fit(X, S.astype(object), reviewed=np.zeros(S.shape, object))
+    np.testing.assert_array_equal(learned.predict_proba(X), model.predict_proba(X))
+
+
 @pytest.mark.parametrize(("yes", "no"), [(1, -1), (2, 0), ("yes", "no"), ("positive", "unlabeled")])
 def test_the_positive_value_is_a_parameter(halved, model, yes, no):
     X, _, S = halved
