@@ -330,7 +330,7 @@ class RbfFeatures:
         mean, deviation = dense.mean(axis=0), dense.std(axis=0)
         deviation[deviation <= 1e-9 * np.abs(dense).max(axis=0, initial=0)] = 1  # constant but for rounding
         gamma /= matrix.shape[1]
-        kernel = Nystroem(gamma=gamma, n_components=min(m, len(dense)), random_state=seed)
+        kernel = Nystroem(gamma=gamma, n_components=min(m, len(dense)), random_state=seed % (1 << 32))
         with parallel.blas_on_one_thread():
             kernel.fit((dense - mean) / deviation)
         landmarks, normalization = (array.astype(np.float32) for array in (kernel.components_, kernel.normalization_))

@@ -121,6 +121,11 @@ def test_products_of_features_are_the_kernel_where_all_instances_are_landmarks(n
     assert phi @ phi.T == pytest.approx(rbf_kernel(Z, gamma=gamma / 4), abs=2e-3)
 
 
+def test_landmarks_are_drawn_by_any_seed():
+    few = [RbfFeatures.fit(csr_array(instances(50)), 1.0, m=5, seed=seed).landmarks for seed in (7, 2**32 + 8)]
+    assert not np.array_equal(*few)
+
+
 def test_an_instance_far_from_all_others_has_features_of_zero():
     X = as_features(instances(50))
     far = as_features(np.full((1, 4), 1e30))
