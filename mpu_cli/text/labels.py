@@ -295,8 +295,10 @@ def _statements(source: str | Path) -> Iterator[tuple[Any, Any, Any]]:
     form: Any = pyoxigraph.RdfFormat.from_extension(suffix_of(source)[1:])
     broken: list[expat.ExpatError] = []
     try:
-        with open_side(source) as stream:
-            data = _without_long_entities(stream, str(source), broken) if form.name == "RDF/XML" else stream
+        with open_side(source) as opened:
+            start = opened.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)
+            data = Joined(chain([start], iter(partial(opened.read, _HEAD), b"")))
+            data = _without_long_entities(data, str(source), broken) if form.name == "RDF/XML" else data
             # Lenient: URIs with blanks in them are common.
             for statement in pyoxigraph.parse(cast(Any, data), form, lenient=True):
                 yield statement.subject, statement.predicate, statement.object

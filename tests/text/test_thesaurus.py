@@ -66,7 +66,7 @@ def test_every_format_of_skos(tmp_path, suffix):
 
 
 def test_another_language(read):
-    labels, _ = read("thesaurus.ttl", TURTLE, "de")
+    labels, _ = read("thesaurus.ttl", f"\ufeff{TURTLE}", "de")
     assert [names[0] for names in labels.names] == ["Apfel", "Obst", "Nuss", "Apple", "Pear"]
     with refused(InputError):
         read("thesaurus.ttl", TURTLE, "fr")
