@@ -1,7 +1,7 @@
-"""Multi-label learning when part of the training labels is missing.
+"""Multi-label learning when some of the training labels are missing.
 
-All that is below raises ValueError where an argument has a wrong shape, type, value or range, or no label is annotated;
-and MpuError where data are too large for the memory, or features for 32-bit numbers.
+Everything below raises ValueError if an argument has the wrong shape, type, value or range, or if no label is
+annotated; and MpuError if the data are too large for the memory, or the features for 32-bit numbers.
 
 The names are imported when they are first used, so that ``import mpu_cli`` takes no time.
 """

@@ -1,1 +1,1 @@
-"""The public face for Python."""
+"""The public Python interface."""

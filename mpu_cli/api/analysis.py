@@ -1,4 +1,4 @@
-"""Functions on arrays: c, questions, thresholds and out-of-fold predictions where labels are incomplete."""
+"""Functions on arrays with incomplete labels: estimate c, draw questions, choose thresholds, predict out of fold."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -27,13 +27,13 @@ from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posteriors import unannotated_posterior
 from mpu_cli.runtime.run import Run
 
-# Keywords as of `MPUClassifier.fit`.
+# Keywords of `MPUClassifier.fit`.
 _VERIFIED = ("reviewed", "fully_labelled", "ignored")
 _DRAWN = (*_VERIFIED, "sampled")
 
 
 def _annotations(y: Any, keywords: Mapping[str, Any], allowed: tuple[str, ...] = _VERIFIED) -> Annotations:
-    """Check annotations, and what is verified of them, in keywords; others are refused."""
+    """Check annotations, and the verified labels given as keywords; refuse other keywords."""
     if unknown := keywords.keys() - {*allowed}:
         raise TypeError(f"got an unexpected keyword argument {min(unknown)!r}")
     return Annotations.of_matrix(y, **keywords)
@@ -50,10 +50,10 @@ def estimate_c(
 ) -> FrequencyEstimate | SingleFrequencies:
     """Estimate the label frequency c, the share of the true labels that is annotated, as `mpu estimate-c` does.
 
-    It comes from the incomplete labels alone, by cross-validation. The best-bin estimate needs at least one label that
-    the features predict well; else it also looks at labels that are mostly annotated together.
+    The estimate uses only the incomplete labels, by cross-validation. The best-bin estimate needs at least one label
+    that the features predict well; without one, it also uses labels that are mostly annotated together.
 
-    Warns with MpuWarning where the features predict no label well, or (nearly) every annotated instance has one label.
+    Warns with MpuWarning if the features predict no label well, or if (nearly) every annotated instance has one label.
     Source: Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS 2021, for bbe;
     Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008, Section 2, for the others.
 
@@ -61,14 +61,14 @@ def estimate_c(
     ----------
     X : array_like, sparse matrix or data frame, shape (n, D), optional
         Features; a linear model or an RBF kernel is learned from them, as `MPUClassifier` chooses by default. Leave
-        them out where you give scores.
+        them out if you give scores.
     y : array_like, sparse matrix or data frame, shape (n, q)
-        S, the annotated labels: 1 where the label is annotated, else 0; NaN where that is unknown.
+        S, the annotated labels: 1 if the label is annotated, else 0; NaN if unknown.
     scores : array_like, shape (n, q), optional
-        Pr(s=1 | x) by any classifier of annotated against not annotated that has not seen the instance, such as
-        `sklearn.model_selection.cross_val_predict` has them. bbe needs their order alone.
+        Pr(s=1 | x) from any classifier of annotated against unannotated that has not seen the instance, for example
+        from `sklearn.model_selection.cross_val_predict`. bbe uses only their order.
     per_label : bool
-        Whether to estimate c of each label. These are much less certain than c of all.
+        Whether to estimate c for each label. These estimates are much less certain than the overall c.
     method : {"bbe", "e1", "e2", "e3"}
         bbe: best bin. e1, e2, e3: Elkan and Noto 2008.
     **keywords
@@ -78,12 +78,12 @@ def estimate_c(
     Returns
     -------
     FrequencyEstimate
-        `c`, its 90 % bootstrap `interval`, the `labels` (columns of y) that it rests on, and whether one of them is
-        `predictable`. It assumes `mpu_cli.core.frequency.estimators.ASSUMPTION`: that every true label is annotated
-        with the same chance. Where chances differ, c is that of the labels annotated best. Where (nearly) every
-        annotated instance has exactly one label, c is unknown: NaN, without an interval.
-        Where `per_label`: SingleFrequencies, whose `c`, `intervals` (90 %) and `pooled` have an entry for each column
-        of y; pooled are those with too few annotations, whose c is that of all.
+        `c`, its 90 % bootstrap `interval`, the `labels` (columns of y) used to estimate it, and whether one of them is
+        `predictable`. It assumes `mpu_cli.core.frequency.estimators.ASSUMPTION`: every true label is annotated with
+        the same probability. If the probabilities differ, c is that of the most completely annotated labels. If
+        (nearly) every annotated instance has exactly one label, c is unknown: NaN, without an interval.
+        With `per_label`: SingleFrequencies, whose `c`, `intervals` (90 %) and `pooled` have an entry for each column
+        of y; `pooled` marks labels with too few annotations, which get the overall c.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def estimate_c(
 
 
 def _with_features(X: Any, y: Any, scores: Any, annotations: Annotations) -> tuple[Annotations, np.ndarray | None]:
-    """Check features, and add them to the annotations; or check scores in their place, and return these too."""
+    """Check features and add them to the annotations; or check the scores given instead, and return these too."""
     if (X is None) == (scores is None):
         raise DataError("give either features (X) or out-of-fold scores (scores=)")
     if scores is None:
@@ -130,23 +130,23 @@ def _with_features(X: Any, y: Any, scores: Any, annotations: Annotations) -> tup
 
 
 def _held_out(y: Any, scores: Any, c: Any, verified: Any, name: str = "scores") -> tuple[Annotations, HeldOut]:
-    """Check annotations, scores of their cells, and their label frequency."""
+    """Check annotations, the scores of their cells, and their label frequency."""
     annotations = _annotations(y, verified)
     P = annotations.of_scores(scores, y, name)
     return annotations, HeldOut(P, annotations.labels, parameters.frequency(c, annotations))
 
 
 def calibrate(y: Any, *, scores: ArrayLike, c: ArrayLike, **verified: Any) -> Calibration:
-    """Learn what makes probabilities of being true, Pr(y=1 | x), of the scores of any model.
+    """Learn a calibration that turns the scores of any model into Pr(y=1 | x), the probability that a label is true.
 
-    Source: Zadrozny and Elkan, KDD 2002: isotonic regression, of s / c on the score.
+    Source: Zadrozny and Elkan, KDD 2002: isotonic regression of s / c on the score.
 
     Parameters
     ----------
     y : array_like, sparse matrix or data frame, shape (n, q)
         S, the annotated labels.
     scores : array_like, shape (n, q)
-        From 0 to 1, of a model that has not seen the instance.
+        From 0 to 1, by a model that has not seen the instance.
     c : float or array_like of shape (q,)
         Label frequency, in (0, 1].
     **verified
@@ -155,11 +155,11 @@ def calibrate(y: Any, *, scores: ArrayLike, c: ArrayLike, **verified: Any) -> Ca
     Returns
     -------
     Calibration
-        A function of arrays of scores, the same for all labels. It increases strictly.
+        A strictly increasing function that maps arrays of scores, the same for all labels.
 
     Examples
     --------
-    Of a thousand cells with the score 0.4, four hundred are annotated: half of the true ones.
+    Out of a thousand cells with the score 0.4, four hundred are annotated: half of the true ones.
 
     >>> import numpy as np
     >>> from mpu_cli import calibrate
@@ -172,24 +172,24 @@ def calibrate(y: Any, *, scores: ArrayLike, c: ArrayLike, **verified: Any) -> Ca
 
 
 def missing_labels(y: Any, *, scores: ArrayLike, c: ArrayLike, top: int | None = None, **verified: Any) -> Cells:
-    """List labels that are probably missing, the most probable first, by the scores of any model: `mpu suggest`.
+    """List probably missing labels, most probable first, by the scores of any model, as `mpu suggest` does.
 
-    Scores are calibrated here, and of up to 500 labels the annotations of the other labels are heeded too.
+    The scores are calibrated here. With up to 500 labels, the annotations of the other labels are used too.
 
     Source: Elkan and Noto, KDD 2008, Section 2, for the probabilities; docs/method.md, "Missing labels".
 
     Parameters
     ----------
     y, scores, c, **verified
-        As for `calibrate`. What is verified or ignored is not listed.
+        As for `calibrate`. Verified and ignored cells are not listed.
     top : int, optional
-        How many at most. Default: all cells.
+        Maximum number of cells. Default: all cells.
 
     Returns
     -------
     Cells
-        `rows`, `columns`, and `probabilities`: Pr(y=1 | x, s=0). These add up to the number of missing labels that
-        c says.
+        `rows`, `columns`, and `probabilities`: Pr(y=1 | x, s=0). Over all cells, these add up to the number of missing
+        labels that c implies.
 
     Examples
     --------
@@ -207,24 +207,24 @@ def missing_labels(y: Any, *, scores: ArrayLike, c: ArrayLike, top: int | None =
 
 
 def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequency:
-    """Estimate the label frequency c of all labels and of each by instances that were drawn at random and reviewed.
+    """Estimate the label frequency c, overall and for each label, from a reviewed random sample of instances.
 
     Source: docs/method.md, "Frequencies from complete label sets": a beta-binomial over labels.
 
     Parameters
     ----------
     y, reviewed, sampled
-        As for `MPUClassifier.fit`; y as it was before the review.
+        As for `MPUClassifier.fit`; y from before the review.
 
     Returns
     -------
     ReviewedFrequency
-        `c` and `rates`, one for each label that is annotated or verified as true, in the order of the columns of y,
+        `c`, and `rates` with an entry for each label that is annotated or verified as true, in the column order of y;
         with 90 % credible intervals.
 
     Examples
     --------
-    Of 40 true labels in 40 reviewed instances, 10 were annotated.
+    10 of the 40 true labels in 40 reviewed instances were annotated.
 
     >>> import numpy as np
     >>> from mpu_cli import c_from_review
@@ -250,7 +250,7 @@ def questions(
     random_state: Any = Run.seed,
     **verified: Any,
 ) -> Questions:
-    """Draw cells whose label is not annotated, so that a yes or no to each tells most of c: `mpu suggest --questions`.
+    """Draw unannotated cells to ask about, so that the answers estimate c best, as `mpu suggest --questions` does.
 
     Source: docs/method.md, "Frequencies from questions".
 
@@ -259,22 +259,22 @@ def questions(
     X, y, scores
         As for `estimate_c`.
     n : int
-        How many questions at most.
+        Maximum number of questions.
     random_state : int, RandomState or None
-        Draws them.
+        Seed for drawing them.
     **verified
-        reviewed, fully_labelled, ignored and sampled, as for `MPUClassifier.fit`: what is reviewed is not asked, and
-        answers so far say where further ones tell most.
+        reviewed, fully_labelled, ignored and sampled, as for `MPUClassifier.fit`: reviewed cells are not asked about,
+        and the previous answers determine which further cells are most informative.
 
     Returns
     -------
     Questions
         `rows` and `columns` of the cells, the `chance` with which each was drawn, and the `probabilities` that the
-        label is true: by the answers so far, or if half of the labels are missing.
+        label is true: given the answers so far, or else assuming that half of the labels are missing.
 
     Examples
     --------
-    Half of the labels are missing. 40 questions are asked, and answered by the truth.
+    Half of the labels are missing. 40 questions are asked, and answered correctly.
 
     >>> import numpy as np
     >>> from mpu_cli import MPUClassifier, questions
@@ -303,11 +303,11 @@ class OutOfFold:
     probabilities : ndarray of float32, shape (n, q)
         p = Pr(y=1 | x).
     c : ndarray of float, shape (q,)
-        Label frequency of each label; NaN where it is unknown, since the label is never annotated.
+        Label frequency of each label; NaN (unknown) if the label is never annotated.
     posteriors : ndarray of float32, shape (n, q)
-        How probably a label is true, were it not annotated: (1-c) g / (1 - c g), where g is Pr(y=1 | x and the
-        annotations of the other labels), of up to 500 labels, and p of more. Of interest where it is not annotated:
-        there the highest are the labels that are most probably missing, in the order of `mpu suggest`.
+        Probability that a label is true if it is not annotated: (1-c) g / (1 - c g), where g is Pr(y=1 | x and the
+        annotations of the other labels) with up to 500 labels, and p with more. Useful for unannotated cells: the
+        highest values are the labels that are most probably missing, in the order of `mpu suggest`.
     """
 
     probabilities: np.ndarray
@@ -316,7 +316,7 @@ class OutOfFold:
 
 
 def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verified: Any) -> OutOfFold:
-    """Predict training instances by models that have not seen them, and which of their labels are missing.
+    """Predict training instances by models that have not seen them, and find their missing labels.
 
     Source: Kong et al., SDM 2014, Section 2.2 (the cross-validation figure); Elkan and Noto, KDD 2008, Section 2.
 
@@ -325,7 +325,7 @@ def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verifi
     X, y, **verified
         As for `MPUClassifier.fit`: reviewed, fully_labelled, ignored and sampled.
     estimator : MPUClassifier, optional
-        Its parameters are used, and it is left as it is.
+        Its parameters are used; it is not changed.
 
     Returns
     -------
@@ -370,14 +370,14 @@ def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verifi
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Decision thresholds, and how good they are.
+    """Decision thresholds and their expected F1.
 
     Attributes
     ----------
     thresholds : ndarray of float32, shape (q,)
-        Predict a label where its probability is at least its threshold.
+        Predict a label if its probability is at least its threshold.
     expected_f1 : float
-        The micro-F1 to expect of them on complete labels.
+        Their expected micro-F1 on complete labels.
     """
 
     thresholds: np.ndarray
@@ -387,23 +387,23 @@ class Thresholds:
 def choose_thresholds(
     probabilities: ArrayLike, y: Any, c: ArrayLike, criterion: str = "pu-f1", **verified: Any
 ) -> Thresholds:
-    """Choose the decision thresholds that maximise F1 as estimated for complete labels.
+    """Choose the decision thresholds that maximise the estimated F1 on complete labels.
 
-    Each annotated label that is predicted stands for 1/c true ones, so with P >= t predicted and S annotated
+    Each annotated label that is predicted represents 1/c true ones, so with P >= t predicted and S annotated
 
         F(t) = 2 (sum of 1/c over P >= t and S) / (number of P >= t + sum of 1/c over S).
 
-    After Kong et al., SDM 2014, Section 2.1: the annotated are a random share c of the true.
+    After Kong et al., SDM 2014, Section 2.1: the annotated labels are a random share c of the true labels.
 
     Parameters
     ----------
     probabilities : array_like, shape (n, q)
-        P, in [0, 1], of any classifier; of instances that it has not seen.
+        P, in [0, 1], by any classifier that has not seen the instances.
     y, c, **verified
         As for `calibrate`.
     criterion : {"pu-f1", "per-label", "macro-f1"}
-        For this micro-F1, one threshold for all labels, or one for each that has 20 annotations. Or one for each label
-        that maximises its own F1, as it is expected of P made probabilities by the annotations of all labels.
+        pu-f1 and per-label maximise this micro-F1 with one threshold for all labels, or one for each label with at
+        least 20 annotations. macro-f1 maximises each label's own F1, as expected from P calibrated on all labels.
 
     Returns
     -------

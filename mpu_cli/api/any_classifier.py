@@ -1,4 +1,4 @@
-"""Any classifier of scikit-learn on incomplete labels: its out-of-fold scores say c, probabilities and thresholds."""
+"""Any scikit-learn classifier on incomplete labels: its out-of-fold scores give c, calibration and thresholds."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,19 +33,19 @@ from mpu_cli.people.posteriors import unannotated_posterior
 from mpu_cli.runtime.options import AUTO, Kind, checked
 from mpu_cli.runtime.run import Run
 
-# What a cell teaches whose label is not annotated.
+# Training targets of unannotated cells.
 NEGATIVE, WEIGHTED = "negative", "weighted"
 UNANNOTATED = (NEGATIVE, WEIGHTED, AUTO)
-# Makes targets of some instances, by their out-of-fold scores and their numbers.
+# Computes the targets of some instances from their out-of-fold scores and their row numbers.
 Soften = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def fit_copies(estimator: Any, X: Any, targets: np.ndarray) -> list[Any]:
-    """Fit copies of the classifier to labels of instances; return one of all labels, or one of each.
+    """Fit copies of the classifier to labels of instances; return one copy for all labels, or one for each.
 
-    Targets (n x q) are how probable it is that the label is true. Of 0 and 1, the classifier learns them. Of others,
-    the cell is a positive with this weight, and a negative with the rest (Elkan and Noto 2008, Section 3). NaN: it
-    teaches nothing, which no classifier of all labels can be told.
+    Targets (n x q) are the probabilities that the labels are true. The classifier learns targets of 0 and 1 unchanged.
+    With any other target, the cell is a positive with this weight, and a negative with the rest (Elkan and Noto 2008,
+    Section 3). Cells with NaN are left out, which needs one copy for each label.
     """
     tags, is_certain = get_tags(estimator), ((targets == 0) | (targets == 1)).all()
     learns_several = tags.classifier_tags.multi_label or not tags.target_tags.single_output
@@ -71,7 +71,7 @@ def _of_one(estimator: Any, X: Any, target: np.ndarray) -> Any:
 
 
 def weight_parameter(estimator: Any) -> str:
-    """Return the parameter of `fit` that takes weights of instances, "" where there is none."""
+    """Return the name of the parameter of `fit` that takes instance weights, "" if absent."""
     if isinstance(estimator, Pipeline):
         name, last = estimator.steps[-1]
         return f"{name}__{inner}" if (inner := weight_parameter(last)) else ""
@@ -79,7 +79,7 @@ def weight_parameter(estimator: Any) -> str:
 
 
 def kin_of_any(X: Any) -> np.ndarray | None:
-    """Return which instances repeat others, as `kin_of` does, of numbers or of texts; None of anything else."""
+    """Return which instances repeat others, as `kin_of` does, for numbers or texts; None for any other type."""
     if not issparse(X):
         try:
             X = np.asarray(X)
@@ -104,9 +104,9 @@ def held_out(
 ) -> np.ndarray:
     """Score each instance by classifiers that have not seen it: float32, shape (n, q).
 
-    `how`: the number of folds, and the seed that deals them.
+    `how`: the number of folds, and the seed for dealing them.
     `kin`: int, shape (n,): instances with equal numbers stay in one fold; None: all differ.
-    With `soften`, they learn what it makes of scores by a cross-validation within the instances that they learn from.
+    With `soften`, they learn the targets that it computes from the scores of a nested cross-validation.
     """
 
     def of_fold(test: np.ndarray) -> np.ndarray:
@@ -126,7 +126,7 @@ def held_out(
 def scores(learned: list[Any], X: Any, q: int) -> np.ndarray:
     """Score q labels, by one classifier for all or one for each: float32, n x q, from 0 to 1.
 
-    Scores are probabilities, the logistic function of decisions, the share of votes, or else the predictions.
+    Scores are probabilities, the logistic function of decision values, the share of votes, or else the predictions.
     """
     return np.hstack([_scores(model, X, q // len(learned)) for model in learned])
 
@@ -136,7 +136,7 @@ def _scores(estimator: Any, X: Any, q: int) -> np.ndarray:
         p, classes = estimator.predict_proba(X), estimator.classes_
         if q == 1 and not isinstance(p, list) and not isinstance(classes, list):
             p, classes = [p], [classes]
-        if isinstance(p, list):  # of each label, the probability of each class
+        if isinstance(p, list):  # for each label, the probability of each class
             p = np.stack([of_label @ (np.asarray(own) == 1) for of_label, own in zip(p, classes, strict=True)], 1)
     elif hasattr(estimator, "decision_function"):
         p = expit(estimator.decision_function(X))
@@ -148,7 +148,7 @@ def _scores(estimator: Any, X: Any, q: int) -> np.ndarray:
 
 
 def suited(classifiers: list[Any], matrix: csr_array) -> csr_array | np.ndarray:
-    """Return features as they are, or dense for classifiers that take no others; TooLargeError beyond the memory."""
+    """Return features unchanged, or dense if a classifier needs that; TooLargeError if they exceed the memory."""
     if all(get_tags(classifier).input_tags.sparse for classifier in classifiers):
         return matrix
     n, D = matrix.shape
@@ -157,11 +157,11 @@ def suited(classifiers: list[Any], matrix: csr_array) -> csr_array | np.ndarray:
 
 
 class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimator):
-    """Any classifier, learned from annotations, whose scores become probabilities of being true.
+    """Any classifier, trained on annotations, with its scores calibrated to probabilities that labels are true.
 
-    An estimator that learns several labels at once learns all of them, such as a random forest; else, and where cells
-    are unknown or ignored, each label has a copy of it. Its out-of-fold scores give the label frequency c,
-    isotonic calibration and thresholds, which make probabilities and label sets of the scores of new instances.
+    An estimator that supports several labels at once, such as a random forest, learns all of them; otherwise, or if
+    cells are unknown or ignored, each label gets a copy of it. Its out-of-fold scores give the label frequency c, an
+    isotonic calibration and thresholds, which turn scores of new instances into probabilities and label sets.
 
     Source: Elkan and Noto, KDD 2008, Section 2; Zadrozny and Elkan, KDD 2002.
 
@@ -170,38 +170,38 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     estimator : classifier
         With `predict_proba` or `decision_function`.
     c : float, array_like of shape (q,), dict or "auto"
-        Label frequency; that of labels that a dict by name does not have, or of which it is NaN, is estimated. auto:
-        estimated, as by `estimate_c`, or by people where `fit` has `sampled`.
+        Label frequency; labels that are missing from a dict by name, or are NaN, get an estimate. auto: estimated, as
+        by `estimate_c`, or from people's decisions if `fit` gets `sampled`.
     threshold : {"pu-f1", "per-label", "macro-f1"} or float
-        As for `choose_thresholds`; or the probability from which all labels are predicted.
+        As for `choose_thresholds`; or one probability from which every label is predicted.
     unannotated : {"negative", "weighted", "auto"}
-        What the estimator learns of a label that is not annotated: that it is false; or that it is true with the weight
-        Pr(y=1 | x, s=0), and false with the rest, which needs an estimator with `sample_weight`, learns a copy of it
-        for each label, and takes as many trainings again within each fold. auto: the one of which the higher F1 is
-        expected; negative, where the estimator takes no weights.
+        Training target of an unannotated label. negative: false. weighted: true with the weight Pr(y=1 | x, s=0), and
+        false with the rest, which needs an estimator with `sample_weight`, trains a copy of it for each label, and
+        takes a nested cross-validation within each fold. auto: the one with the higher expected F1, or negative if the
+        estimator does not support weights.
     folds : int
-        Of the out-of-fold scores, from 2.
+        Number of folds for the out-of-fold scores, from 2.
     random_state : int, RandomState or None
-        Deals the folds, and draws the questions. The estimator has its own.
+        Seed for dealing the folds and drawing the questions. The estimator has its own.
     pos_label : optional
-        As of `MPUClassifier`.
+        As for `MPUClassifier`.
     n_jobs : int or None
-        Folds that are learned side by side, as of `cross_val_predict`. The result does not depend on it.
+        Number of folds trained in parallel, as for `cross_val_predict`. The result does not depend on it.
     verbose : int
-        Above 0, joblib says how many folds are done.
+        Above 0, joblib reports how many folds are done.
 
     Attributes
     ----------
     classes_, c_, thresholds_, expected_f1_, expected_f1_interval_, n_features_in_, feature_names_in_
-        As of `MPUClassifier`. Labels that are never annotated are not in the model.
+        As for `MPUClassifier`. Labels that are never annotated are not in the model.
     group_c_ : dict
-        Label frequency of each group of instances, where `fit` has groups.
+        Label frequency of each group of instances, if `fit` gets groups.
     weighted_ : bool
-        Whether labels that are not annotated were learned with weights.
+        Whether unannotated labels were learned with weights.
     estimators_ : list of classifiers
-        Learned from all instances: one of all labels, or one of each label that is annotated.
+        Trained on all instances: one for all labels, or one for each annotated label.
     out_of_fold_scores_ : ndarray of float32, shape (n, q)
-        Of the training instances, by classifiers that have not seen them: from 0 to 1, and not calibrated.
+        Scores of the training instances by classifiers that have not seen them: from 0 to 1, and not calibrated.
 
     Examples
     --------
@@ -252,12 +252,12 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     ) -> "IncompleteLabelClassifier":
         """Learn from annotated instances.
 
-        Warns with MpuWarning where the data do not determine c.
+        Warns with MpuWarning if the data do not determine c.
 
         Parameters
         ----------
         X : array_like, sparse matrix or data frame, shape (n, D)
-            Features, as the estimator takes them: also texts, if it is a pipeline that begins with their vectoriser.
+            Features, as the estimator takes them: also texts, if it is a pipeline that begins with a vectoriser.
         y, reviewed, fully_labelled, ignored, sampled, groups, same_fold
             As for `MPUClassifier.fit`. The estimator learns from the annotations, corrected by what is verified.
         """
@@ -297,10 +297,10 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         return self
 
     def _fit_by_scores(self, X: Any, problem: Problem, options: Options, run: Run, unannotated: str | None) -> Evidence:
-        """Learn from all instances, and return what their out-of-fold scores say.
+        """Learn from all instances, and return the evidence from their out-of-fold scores.
 
-        Weights are by classifiers of a cross-validation, and where scores are out of fold, of one within the instances
-        that they are learned from: so the F1 that is expected of both can be compared.
+        Weights come from a cross-validation; for out-of-fold scores, from one nested in each fold's training
+        instances. So the expected F1 with and without weights can be compared.
         """
         labels, estimator = problem.labels, self.estimator
         certain = LabelFrequency.of(1.0, labels.shape, problem.verified)
@@ -316,7 +316,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         frequency, self.weighted_ = evidence.frequency, False
 
         def soften(scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
-            """Return targets by out-of-fold scores; c is 1 where a cell is verified, so that these stay."""
+            """Return targets from out-of-fold scores; c is 1 in verified cells, so these do not change."""
             of_rows = frequency.rows(rows)
             p = calibrated_by(HeldOut(scores, labels[rows], of_rows))(scores)
             posterior = unannotated_posterior(p, np.broadcast_to(of_rows.of_cells(slice(None)), p.shape))
@@ -338,12 +338,12 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         return evidence
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predict label sets: 1 where the label is predicted, int, shape (n, q); or a class each, shape (n,)."""
+        """Predict label sets: 1 if the label is predicted, int, shape (n, q); or one class each, shape (n,)."""
         p = self._probabilities(X)
         return self._best_class(p) if self._has_one_dimension else (p >= self.thresholds_).astype(int)
 
     def missing_labels(self, top: int | None = None) -> Cells:
-        """List the labels of the training instances that are probably missing, as `mpu_cli.missing_labels` does."""
+        """List the probably missing labels of the training instances, as `mpu_cli.missing_labels` does."""
         check_is_fitted(self)
         return parameters.missing_labels(self._evidence, self._annotations, top)
 
@@ -353,10 +353,10 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         return parameters.questions(self._chosen, self._annotations, n, self._scores)
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        """Return Pr(y=1 | x) of each column that is learned from: float32, shape (n, q)."""
+        """Return Pr(y=1 | x) of each column of the training labels: float32, shape (n, q)."""
         check_is_fitted(self)
         calibration = self._evidence.calibration
-        assert calibration is not None  # of scores
+        assert calibration is not None  # scores are always calibrated
         return self._annotations.widened(calibration(scores(self.estimators_, X, self._annotations.labels.shape[1])))
 
     def __sklearn_tags__(self) -> Any:

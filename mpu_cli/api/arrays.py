@@ -1,4 +1,4 @@
-"""Arguments from Python: arrays, checked and converted to CSR arrays."""
+"""Check array arguments, and convert them to CSR arrays."""
 
 import re
 from collections import Counter
@@ -26,23 +26,23 @@ from mpu_cli.svmlight.grammar import MAX_ID
 
 @dataclass(frozen=True, kw_only=True)
 class Annotations(Problem):
-    """The annotations of the labels that can be learned, with one empty feature until `replace` adds others."""
+    """The annotations of the learnable labels, with one empty feature until `replace` sets the features."""
 
-    columns: np.ndarray  # int, shape (q,): the columns of these labels in the matrix of the caller
+    columns: np.ndarray  # int, shape (q,): the columns of these labels in the caller's matrix
     width: int  # the number of columns of that matrix
 
     @classmethod
     def of_matrix(cls, y: Any, **checked: Any) -> "Annotations":
-        """Check an indicator matrix, in which NaN, pd.NA and masked cells are unknown; other arguments as for `of`."""
+        """Check an indicator matrix with NaN, pd.NA or masked for unknown cells; other arguments as for `of`."""
         known, unknown = _without_unknown(y)
         return cls.of(Named(indicator(known), np.array([]), unknown, columns_of(y)), **checked)
 
     def of_labels(self, values: np.ndarray) -> np.ndarray:
-        """Return the columns of these labels, of all that the caller has."""
+        """Select the columns of these labels from all of the caller's columns."""
         return np.ascontiguousarray(values[..., self.columns])
 
     def of_scores(self, values: Any, y: Any, name: str = "scores") -> np.ndarray:
-        """Check scores from 0 to 1 of all cells of y, and return the columns of these labels: float32, n x q."""
+        """Check that all cells of y have scores from 0 to 1, and return these labels' columns: float32, n x q."""
         given = checked(in_order_of(columns_of(y), values, name), name, dtype=np.float32)
         if issparse(given):
             refuse_large_predictions(*given.shape)
@@ -54,7 +54,7 @@ class Annotations(Problem):
         return self.of_labels(given)
 
     def widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
-        """Return columns for all labels of the caller, of those that can be learned, and a number for the others."""
+        """Spread columns of the learnable labels over all of the caller's columns; fill the others with a number."""
         return widened(values, self.columns, self.width, absent)
 
     @classmethod
@@ -71,10 +71,10 @@ class Annotations(Problem):
         groups: Any = None,
         same_fold: Any = None,
     ) -> "Annotations":
-        """Check arguments of `fit`, and take the labels that are annotated, verified as true, or have features.
+        """Check arguments of `fit`, and select the labels that are annotated, verified as true, or have features.
 
-        `numbers`: put the labels in order; None: as they stand.
-        Raises DataError (an argument has another shape or other values, or no label is annotated).
+        `numbers`: sort keys for the labels; None: keep their order.
+        Raises DataError (an argument has a wrong shape or wrong values, or no label is annotated).
         """
         shape = n, width = named.matrix.shape
         verdicts = _cells(reviewed, shape, named.names, "reviewed", (-1, 0, 1))
@@ -123,19 +123,18 @@ class Annotations(Problem):
 
 @dataclass(frozen=True)
 class Named:
-    """Annotations as an indicator matrix, and what its columns are called. Made by `of`."""
+    """Annotations as an indicator matrix, and the names of its columns. Created by `of`."""
 
     matrix: csr_array  # bool, shape (n, q)
-    # ndarray, shape (q,): names of the columns; of two classes in one dimension both, of which the second is the
-    # column
+    # ndarray, shape (q,): names of the columns; for two classes in one dimension, both: the second is the column
     classes: np.ndarray
-    unknown: csr_array | None = None  # int8, shape (n, q): 1 where y does not tell; it is 0 in `matrix`
-    names: Any = None  # of the columns in y, which other arrays may have in another order; None: it has none
-    has_one_dimension: bool = False  # whether y has a class for each instance
+    unknown: csr_array | None = None  # int8, shape (n, q): 1 if y is unknown; such cells are 0 in `matrix`
+    names: Any = None  # column names in y, which may be ordered differently in other arrays; None if absent
+    has_one_dimension: bool = False  # whether y contains one class for each instance
 
     @property
     def of_columns(self) -> np.ndarray:
-        """Names of the columns alone: shape (q,)."""
+        """Names of only the columns: shape (q,)."""
         return self.classes[-self.matrix.shape[1] :]
 
     @property
@@ -149,9 +148,8 @@ class Named:
 
         `y`: array_like, sparse matrix or data frame, shape (n, q); n collections of str; or array_like, shape (n,).
         `classes`: array_like of shape (q,): names of the columns, or of the labels in the sets.
-        `pos_label`: the value, or the class of two, that stands for an annotated label. None: 1, or the larger class.
-        Raises DataError (y has another form, other values, or one class only, or the names are not those of its
-        columns).
+        `pos_label`: the value, or one of two classes, that represents an annotated label. None: 1, or the larger class.
+        Raises DataError (y has another form, other values, or only one class, or the names do not match its columns).
         """
         own = columns_of(y)
         if are_label_sets(y):
@@ -189,20 +187,20 @@ class Named:
 
 
 def widened(values: np.ndarray, columns: np.ndarray, width: int, absent: float = 0.0) -> np.ndarray:
-    """Put the entries of the last axis into these of `width` columns, and another number into the others."""
+    """Put the entries of the last axis into the given ones of `width` columns, and fill the others with `absent`."""
     wide = np.full((*values.shape[:-1], width), absent, values.dtype)
     wide[..., columns] = values
     return wide
 
 
 def checked(values: Any, name: str, **how: Any) -> Any:
-    """Check an array or a sparse matrix as scikit-learn does, and that this is sound; options are of `check_array`."""
+    """Check an array or a sparse matrix with `check_array` and its options, and that sparse indices are valid."""
     refuse_broken(values, name)
     return check_array(values, input_name=name, **{"accept_sparse": "csr", **how})
 
 
 def refuse_broken(matrix: Any, name: str) -> None:
-    """Raise DataError where a sparse matrix has an index outside of its shape: SciPy and kernels would go there."""
+    """Raise DataError if a sparse matrix has an index outside its shape: SciPy and kernels would access it."""
     if not issparse(matrix):
         return
     try:
@@ -217,7 +215,7 @@ def refuse_broken(matrix: Any, name: str) -> None:
 
 
 def in_order_of(names: Any, values: Any, name: str, whose: str = "y") -> Any:
-    """Return a frame of labels with its columns in the order of these names; what has no names stays as it is."""
+    """Return a data frame with its columns in the order of these names; return unnamed columns unchanged."""
     own = columns_of(values)
     if own is None or names is None or (wanted := list(names)) == own or wanted == list(range(len(wanted))):
         return values
@@ -228,23 +226,23 @@ def in_order_of(names: Any, values: Any, name: str, whose: str = "y") -> Any:
     return values[wanted]
 
 
-# Names of a class whose label is not annotated, though it comes last in order.
+# Class names that mean "not annotated", although they come last in order.
 _NOT_ANNOTATED = re.compile(
     r"u|unl|un(known|labell?ed|annotated|assigned|tagged)|no|none|(no|not|non)\W.*|neg|negative|missing|absent"
 )
 
 
 def columns_of(values: Any) -> list[Any] | None:
-    """Return the names of the columns of a frame; None where there are none but their numbers."""
+    """Return the column names of a data frame; None if absent or just the column numbers."""
     columns = getattr(values, "columns", None)
     return None if columns is None or list(columns) == list(range(len(columns))) else list(columns)
 
 
 def _without_unknown(y: Any, pos_label: Any = None) -> tuple[Any, csr_array | None]:
-    """Take cells that are unknown, NaN, None, pd.NA or masked, out of annotations: they become 0 there.
+    """Set unknown cells in annotations (NaN, None, pd.NA or masked) to 0.
 
-    Return the annotations, as they are where there are none and no `pos_label`, else where they are this value; and
-    where unknown cells are: int8, shape (n, q).
+    Return the annotations, unchanged if no cell is unknown and `pos_label` is None, or compared with `pos_label`; and
+    the positions of the unknown cells: int8, shape (n, q), or None.
     """
     if issparse(y):
         refuse_broken(y, "y")
@@ -254,7 +252,7 @@ def _without_unknown(y: Any, pos_label: Any = None) -> tuple[Any, csr_array | No
         matrix = np.ma.getdata(y) if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
         if matrix.ndim != 2 or (matrix.dtype.kind not in "fO" and matrix is y and pos_label is None):
             return y, None
-        with np.errstate(invalid="ignore"):  # Python 3.13 sets the flag where NaN is compared
+        with np.errstate(invalid="ignore"):  # Python 3.13 sets the flag when NaN is compared
             holes = _ARE_UNKNOWN(matrix).astype(bool) if matrix.dtype == object else matrix != matrix
         unknown = csr_array(holes | np.ma.getmaskarray(y))
     if pos_label is not None:
@@ -277,14 +275,14 @@ _ARE_UNKNOWN = np.frompyfunc(_is_unknown, 1, 1)
 
 
 def features(X: Any, y: Any) -> csr_array:
-    """Check features that come with an indicator matrix, outside of an estimator; n x D, float32."""
+    """Check features given with an indicator matrix, outside an estimator; n x D, float32."""
     matrix = checked(X, "X", dtype=np.float32)
     check_consistent_length(matrix, y)
     return as_csr(matrix)
 
 
 def label_features(V: Any, q: int, width: int) -> csr_array:
-    """Check features of labels: float32, q x D, without stored zeros; DataError where the shape is another."""
+    """Check label features: float32, q x D, without stored zeros; DataError if the shape differs."""
     given = checked(V, "label_features", dtype=np.float32, ensure_2d=False)
     if given.shape != (q, width):
         raise DataError(
@@ -296,12 +294,12 @@ def label_features(V: Any, q: int, width: int) -> csr_array:
 
 
 def as_csr(matrix: Any) -> csr_array:
-    """Return a checked float32 matrix as a CSR array with sorted and unique columns; zeros that are stored are kept."""
+    """Return a checked float32 matrix as a CSR array with sorted and unique columns; stored zeros are kept."""
     sparse = csr_array(matrix)
     if sparse.shape[1] > MAX_ID + 1:
         raise DataError(f"X has {sparse.shape[1]:,} features, and at most {MAX_ID + 1:,} can be")
     if not sparse.has_canonical_format:
-        sparse = sparse.copy()  # the caller's stays as it is
+        sparse = sparse.copy()  # leave the caller's matrix unchanged
         sparse.sum_duplicates()
     if sparse.indices.dtype != np.int32 and sparse.nnz <= np.iinfo(np.int32).max:  # kernels are compiled for each type
         arrays = sparse.data, sparse.indices.astype(np.int32), sparse.indptr.astype(np.int32)
@@ -317,10 +315,10 @@ def indicator(y: Any, name: str = "y") -> csr_array:
 def compared(
     y: Any, name: str, predicted: csr_array, called: str, ignored: Any = None, pos_label: Any = None
 ) -> tuple[csr_array, csr_array, csr_array | None]:
-    """Check true labels (bool), and return them and predictions, without the cells that do not count.
+    """Check true labels (bool), and return them and the predictions, without the cells that do not count.
 
-    These are those of `ignored`, and those that are NaN, None, pd.NA or masked; the third result has them (int8).
-    `name`, `called`: the arguments, in messages. `pos_label`: the value of a true label.
+    These are the cells in `ignored`, and NaN, None, pd.NA or masked cells; the third result marks them (int8).
+    `name`, `called`: names of the arguments in messages. `pos_label`: the value of a true label.
     """
     known, unknown = _without_unknown(y, pos_label)
     truth = indicator(known, name)
@@ -336,9 +334,9 @@ def compared(
 
 
 def are_label_sets(y: Any) -> bool:
-    """Whether y has a collection of labels for each instance, None or NaN where it has none, and is no matrix.
+    """Whether y is not a matrix, and contains a collection of labels (or None or NaN) for each instance.
 
-    Lists of numbers that are all equally long may be rows of a matrix: they are label sets if they are sets.
+    Number collections of equal length may be the rows of a matrix: they are label sets only if they are sets.
     """
     if issparse(y) or hasattr(y, "columns") or not isinstance(y, Iterable) or getattr(y, "ndim", 1) != 1:
         return False
@@ -354,9 +352,9 @@ def are_label_sets(y: Any) -> bool:
 def from_label_sets(y: Any, classes: Any = None, more: bool = False) -> tuple[csr_array, np.ndarray]:
     """Return the indicator matrix of label sets, and the names of its columns.
 
-    A label that an instance has twice counts once. `classes` are all names, or the first ones, if there may be `more`;
-    by default those that occur, in ascending order. DataError where labels are not all texts or all whole numbers, or
-    one is not among the names, or these are not unique.
+    Duplicate labels of an instance count once. `classes` are all names, or with `more` the first ones; by default the
+    names that occur, in ascending order. DataError if the labels are neither all texts nor all whole numbers, if a
+    label is not among the names, or if the names are not unique.
     """
     rows = [[] if _is_unknown(row) else list(dict.fromkeys(row)) for row in y]
     occurring = {label: i for i in reversed(range(len(rows))) for label in rows[i]}
@@ -375,10 +373,10 @@ def from_label_sets(y: Any, classes: Any = None, more: bool = False) -> tuple[cs
 
 
 def class_names(classes: Any, q: int) -> np.ndarray:
-    """Check that the q columns of an indicator matrix have a name each, and no two the same; None: 0 to q - 1."""
+    """Check that each of the q columns of an indicator matrix has a unique name; None: 0 to q - 1."""
     names = np.arange(q) if classes is None else np.asarray(classes)
     if names.dtype == object and names.ndim and (plain := np.asarray(names.tolist())).dtype.kind in "iuf":
-        names = plain  # MultiLabelBinarizer has numbers as objects
+        names = plain  # MultiLabelBinarizer stores numbers as objects
     if names.shape != (q,):
         raise DataError(f"classes has shape {names.shape}, and y has {q} columns: give a name for each")
     if len(set(names.tolist())) < q:
@@ -387,7 +385,7 @@ def class_names(classes: Any, q: int) -> np.ndarray:
 
 
 def label_numbers(names: np.ndarray) -> np.ndarray | None:
-    """Return names that are numbers of labels in files, whole ones from 0, as int64; None where they are others."""
+    """Return names that are valid label numbers in files, whole numbers from 0, as int64; otherwise None."""
     if names.dtype.kind not in "iuf":
         return None
     whole = (names >= 0) & (names <= MAX_ID) & (names == np.floor(names))
@@ -395,7 +393,7 @@ def label_numbers(names: np.ndarray) -> np.ndarray | None:
 
 
 def label_names(names: np.ndarray, numbers: np.ndarray) -> LabelNames:
-    """Return names of labels as a model on disk has them: texts that read back from a line of text, or DataError."""
+    """Return label names as stored in a model on disk; DataError for texts that do not read back from a line."""
     for name in names.tolist():
         if not isinstance(name, str) or not name or name != name.strip() or "\t" in name or "\n" in name:
             raise DataError(
@@ -429,7 +427,7 @@ def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tupl
 
 
 def _cells(values: Any, shape: tuple[int, int], names: Any, name: str, allowed: tuple[int, ...]) -> csr_array:
-    """Check values of cells of y, which has this shape and names of columns; None: zeros."""
+    """Check values for the cells of y, which has this shape and these column names; None: zeros."""
     if values is None:
         return csr_array(shape, dtype=np.int8)
     return _matrix(in_order_of(names, values, name), name, shape, allowed)
@@ -444,7 +442,7 @@ def _columns(matrix: csr_array, columns: np.ndarray) -> csr_array:
 
 
 def _sampled(sampled: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, csr_array | None]:
-    """Return which instances were drawn at random, and the probability with which each single cell was drawn."""
+    """Return which instances were drawn at random, and each single cell's probability of being drawn."""
     n, width = shape
     if sampled is None:
         return np.zeros(n, bool), None
@@ -462,7 +460,7 @@ def _sampled(sampled: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, csr_arra
 
 
 def _groups(names: Any, n: int, argument: str) -> InstanceGroups:
-    """Return the groups of instances, by their names."""
+    """Return the groups of instances from their names."""
     if np.shape(names) != (n,):
         raise DataError(
             f"{argument} has shape {np.shape(names)}: give the name of a group for each of the {n} instances"

@@ -1,4 +1,4 @@
-"""A model as an estimator of scikit-learn, trained or loaded."""
+"""The scikit-learn estimator for a trained or loaded model."""
 
 import os
 import warnings
@@ -35,18 +35,18 @@ from mpu_cli.runtime.run import Run
 
 
 class LabelSetsMixin(ClassifierMixin):
-    """Probabilities, label sets by name, their micro-F1, and what scikit-learn is to know.
+    """Probabilities, label sets by name, their micro-F1, and scikit-learn's tags.
 
-    Of what has `pos_label`, `predict`, `classes_`, `thresholds_`; `_probabilities`, which gives Pr(y=1 | x) of each
-    column that is learned from; and `_has_one_dimension`, whether y had a class for each instance.
+    Needs `pos_label`, `predict`, `classes_`, `thresholds_`; `_probabilities`, which returns Pr(y=1 | x) of each column
+    of the training labels; and `_has_one_dimension`, whether y contained a class for each instance.
     """
 
     _has_one_dimension = False
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict how probable each label is: Pr(y=1 | x), whether it is annotated or not.
+        """Predict the probability that each label is true, annotated or not: Pr(y=1 | x).
 
-        Raises MpuError where the array would exceed the free memory: `predict_top` of `MPUClassifier` gives the most
+        Raises MpuError if the array would exceed the free memory: `MPUClassifier.predict_top` returns the most
         probable labels as a sparse matrix.
 
         Parameters
@@ -56,8 +56,8 @@ class LabelSetsMixin(ClassifierMixin):
         Returns
         -------
         ndarray of float32, shape (n, q)
-            Of more than 500 labels, `MPUClassifier` has those of the most probable ones of each instance, some 20, and
-            0 for the others. Of classes, where y had one dimension in `fit`, they add up to 1.
+            With more than 500 labels, `MPUClassifier` predicts the most probable ones of each instance, about 20, and
+            sets the others to 0. If y had one dimension in `fit`, the probabilities of the classes add up to 1.
         """
         p: np.ndarray = self._probabilities(X)
         if self._has_one_dimension:
@@ -66,11 +66,11 @@ class LabelSetsMixin(ClassifierMixin):
         return p
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return log-odds of each label, less the log-odds of its threshold: it is predicted from 0 on.
+        """Return the log-odds of each label minus the log-odds of its threshold: from 0, the label is predicted.
 
-        `X` is as for `predict_proba`. Returns an ndarray of float32, shape (n, q), finite: a
-        probability of 0 or 1 counts as the number next to it. Where y had one dimension in `fit`: of two classes, of
-        the second one, shape (n,); of more, the log-odds of each.
+        `X` is as for `predict_proba`. Returns an ndarray of float32, shape (n, q), finite: a probability of 0 or 1 is
+        replaced by the closest number in between. If y had one dimension in `fit`: with two classes, the values for
+        the second, shape (n,); with more, the log-odds of each.
         """
         log_odds = _finite_log_odds(self._probabilities(X))
         if not self._has_one_dimension or log_odds.shape[1] == 1:
@@ -81,8 +81,8 @@ class LabelSetsMixin(ClassifierMixin):
     def predict_labels(self, X: Any) -> list[tuple[Any, ...]]:
         """Predict label sets by name.
 
-        `X` is as for `predict_proba`. Returns a list of tuples: the predicted labels of each
-        instance, in the order of `classes_`.
+        `X` is as for `predict_proba`. Returns a list of tuples: the predicted labels of each instance, in the order of
+        `classes_`.
         """
         if self._has_one_dimension:
             return [(label,) for label in self.predict(X).tolist()]
@@ -93,17 +93,17 @@ class LabelSetsMixin(ClassifierMixin):
         return [tuple(names[start:stop]) for start, stop in pairwise(ends)]
 
     def score(self, X: Any, y: Any, c: float = 1.0) -> float:
-        """Return the micro-F1 of the predicted label sets; where each instance has one class, the accuracy.
+        """Return the micro-F1 of the predicted label sets; the accuracy if each instance has one class.
 
         Parameters
         ----------
         X : array_like, sparse matrix or data frame, shape (n, D)
         y : array_like, sparse matrix or data frame, shape (n, q); or n collections of str
-            True labels, or annotated ones; as for `fit`: NaN where a cell does not count. A name that is none of
-            `classes_` is a label that was missed.
+            True or annotated labels, as for `fit`: NaN if a cell does not count. A name that is not in `classes_`
+            counts as a label that was not predicted.
         c : float
-            Label frequency of `y`: below 1 the micro-F1 is that to expect on complete labels, from incomplete ones. To
-            compare models, give the same for all.
+            Label frequency of `y`: below 1, the score is the expected micro-F1 on complete labels. Use the same c for
+            all models that you compare.
 
         Returns
         -------
@@ -114,7 +114,7 @@ class LabelSetsMixin(ClassifierMixin):
             return float(super().score(X, y))
         predicted = arrays.indicator(self.predict(X), "predictions")
         if arrays.are_label_sets(y):
-            y, names = arrays.from_label_sets(y, self.classes_.tolist(), more=True)  # more are never predicted
+            y, names = arrays.from_label_sets(y, self.classes_.tolist(), more=True)  # extra names are never predicted
             predicted.resize(predicted.shape[0], len(names))
             pos_label = None
         else:
@@ -124,7 +124,7 @@ class LabelSetsMixin(ClassifierMixin):
         return float(corrected(hits, predicted.nnz, truth.nnz, checked(FREQUENCY, "c", c)).f1)
 
     def _best_class(self, p: np.ndarray) -> np.ndarray:
-        """Return the class of each instance, by probabilities of labels."""
+        """Return the class of each instance, from label probabilities."""
         numbers = p.argmax(axis=1) if p.shape[1] > 1 else (p[:, 0] >= self.thresholds_[0]).astype(int)
         best: np.ndarray = self.classes_[numbers]
         return best
@@ -141,25 +141,25 @@ class LabelSetsMixin(ClassifierMixin):
 
 
 def _finite_log_odds(p: np.ndarray) -> np.ndarray:
-    """Return log-odds; 0 and 1 count as the numbers next to them: metrics of scikit-learn refuse infinite ones."""
+    """Return finite log-odds, by replacing 0 and 1 with the closest numbers: scikit-learn's metrics reject infinity."""
     ends = np.finfo(np.float32).tiny, 1 - np.finfo(np.float64).epsneg
     log_odds: np.ndarray = logit(np.clip(p.astype(np.float64), *ends))
     return log_odds
 
 
-# Probabilities that a thread computes at a time; with many labels, a few of each instance are kept.
+# Number of probabilities that a thread computes at a time; with many labels, only a few for each instance are kept.
 _PROBABILITIES = 1 << 20
-# Attributes, and what the record of a training calls them.
+# Attributes, and their names in the training record.
 _EXPECTED = {"expected_f1_": "expected_micro_f1", "expected_f1_interval_": "expected_micro_f1_interval"}
 
 
 @with_parameters(parameters.DECLARED.values())
 class MPUClassifier(LabelSetsMixin, BaseEstimator):
-    """A multi-label classifier for training data in which part of the true labels is missing.
+    """A multi-label classifier for training data with missing labels.
 
-    The parameters are those of `mpu train`, by the same names but for C, random_state and n_jobs, which have those of
-    scikit-learn. The same data give the same model, byte for byte. Parameters that the chosen method does not have must
-    keep their default.
+    The parameters are the options of `mpu train`, with the same names except for C, random_state and n_jobs, which are
+    named as in scikit-learn. The same data give the same model, byte for byte. Parameters that the chosen method does
+    not use must keep their default.
 
     Source: Kong et al., "Large-Scale Multi-Label Learning with Incomplete Label Assignments", SDM 2014.
 
@@ -168,45 +168,45 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     {parameters}
     classes : array_like of shape (q,), optional
         Names of the labels, the columns of `y`: whole numbers or texts. Default: the columns of a data frame; the names
-        that occur in label sets, in alphabetical order; else 0 to q - 1.
+        in the label sets, in alphabetical order; else 0 to q - 1.
     pos_label : optional
-        The value in `y` that stands for an annotated label, where it is not 1: in a matrix of -1 and 1 or of texts; or
-        of two classes in one dimension, where it is not the larger one.
+        The value in `y` that represents an annotated label, if not 1: in a matrix of -1 and 1 or of texts; or the
+        annotated one of two classes in one dimension, if not the larger.
     verbose : int
-        Above 0, `fit` prints each step and its seconds.
+        Above 0, `fit` prints each step and its duration in seconds.
 
     Attributes
     ----------
     classes_ : ndarray of shape (q,)
-        Names of the labels. Where y has one dimension, its classes.
+        Names of the labels. If y has one dimension, its classes.
     c_ : ndarray of float, shape (q,)
-        Label frequency of each label; where it differs between labels, NaN for labels that are not in the model.
+        Label frequency of each label; if it differs between labels, NaN for labels that are not in the model.
     thresholds_ : ndarray of float32, shape (q,)
-        A label is predicted where its probability is at least its threshold; infinite for labels not in the model.
+        A label is predicted if its probability is at least its threshold; infinite for labels not in the model.
     expected_f1_ : float
-        Micro-F1 to expect on complete labels: out of fold, corrected for the missing ones.
+        Expected micro-F1 on complete labels: out of fold, corrected for the missing labels.
     expected_f1_interval_ : list of two floats
-        90 % interval of it, by the sampling of instances, and by the interval of c where c was estimated: it holds as
-        far as that of c does.
+        Its 90 % interval, covering the sampling of instances and, if c was estimated, the interval of c: it is only as
+        reliable as the interval of c.
     coef_, intercept_ : ndarray or csr_array of float32, shape (q, D); ndarray of float32, shape (q,)
-        Of the first level: what a unit of each feature adds to the log-odds of each label, before they are calibrated,
-        and before labels tell of others. Sparse where the weights are. Zeros and -inf for labels not in the model. Of
-        m3l-rbf there are none.
+        Coefficients of the first level: what a unit of each feature adds to the log-odds of each label, before
+        calibration, and before labels inform each other. Sparse if the weights are sparse. Zeros and -inf for labels
+        not in the model. Absent for m3l-rbf.
     record_ : dict
         Options and results of the training, as `save` records them.
     sparse_output_ : bool
-        Whether `predict` returns a sparse matrix: where `y` was sparse or label sets, and after `load`.
+        Whether `predict` returns a sparse matrix: if `y` was sparse or label sets, and after `load`.
     n_features_in_ : int
         Number of features D.
     feature_names_in_ : ndarray of str, shape (D,)
-        Names of the features, where X was a data frame with such names.
+        Names of the features, if X was a data frame with column names of type str.
 
     Examples
     --------
     >>> import numpy as np
     >>> from mpu_cli import MPUClassifier
     >>> X = np.eye(3)[np.arange(60) % 3]
-    >>> S = X.astype(int)                 # three labels, each of which has a feature of its own
+    >>> S = X.astype(int)                 # three labels, each with its own feature
     >>> S[:15] = 0                        # the labels of a quarter of the instances are missing
     >>> model = MPUClassifier(levels=1, c=0.75, classes=["news", "sport", "arts"]).fit(X, S)
     >>> model.predict(np.eye(3))
@@ -233,7 +233,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         self.pos_label = pos_label
         self.verbose = verbose
 
-    def fit(  # noqa: PLR0913 - what is known of the data
+    def fit(  # noqa: PLR0913 - arguments that describe the data
         self,
         X: Any,
         y: Any = None,
@@ -247,47 +247,46 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     ) -> "MPUClassifier":
         """Learn from annotated instances.
 
-        Labels that are neither annotated nor verified as true, and have no features of their own, cannot be learned:
-        they keep their column, have probability 0, and are never predicted.
+        A label cannot be learned if it is neither annotated nor verified as true, and has no features of its own: it
+        keeps its column, has probability 0, and is never predicted.
 
-        Warns with MpuWarning, before the model is trusted, such as where the data do not determine c.
+        Warns with MpuWarning about possible problems, for example if the data do not determine c.
 
         Parameters
         ----------
         X : array_like, sparse matrix or data frame, shape (n, D)
-            Features; computed with as float32.
+            Features; converted to float32.
         y : array_like, sparse matrix or data frame, shape (n, q); n collections of str; or array_like, shape (n,)
-            S, the annotated labels: 1 where the label is annotated, else 0; NaN, pd.NA or masked where that is unknown,
-            as if the cell were in `ignored`. Or the names of the labels of each
-            instance, as lists or sets. Or a class of each instance, shape (n,): of two, the second one is annotated and
-            the first one is not: false or missing. Of more, each instance has the one that is annotated: c is 1, and
-            the most probable one is predicted.
+            S, the annotated labels: 1 if the label is annotated, else 0; NaN, pd.NA or masked if unknown, as if the
+            cell were in `ignored`. Or the label names of each instance, as lists or sets. Or one class for each
+            instance, shape (n,): with two classes, the second means annotated, and the first not annotated, so false
+            or missing. With more, each instance has only its annotated class: c is 1, and the most probable class is
+            predicted.
         reviewed : array_like or sparse matrix, shape (n, q), optional
-            Verified labels, annotated or not: 1 where the label is true, -1 where it is false, 0 where it was not
-            verified.
+            Verified labels, annotated or not: 1 if the label is true, -1 if it is false, 0 if it was not verified.
         fully_labelled : array_like of bool, shape (n,), optional
-            Instances whose labels are complete: what is not annotated is false.
+            Instances with complete label sets: labels that are not annotated are false.
         ignored : array_like or sparse matrix, shape (n, q), optional
-            1 where a cell must have no influence.
+            1 if a cell must have no influence.
         sampled : array_like of bool, shape (n,); or array_like or sparse matrix of float, shape (n, q); optional
-            Instances that were drawn at random and completely reviewed: they are `fully_labelled`, and where c is
-            "auto" it comes from them, for each label. Or the probability with which each cell was drawn as a question,
-            0 where it was not (see `questions`): c comes from what `reviewed` has on these cells. An instance all of
-            whose cells were drawn is one that was drawn at random.
+            Instances that were drawn at random and completely reviewed: they count as `fully_labelled`, and if c is
+            "auto" it is estimated from them, for each label. Or the probability with which each cell was drawn as a
+            question, 0 if it was not (see `questions`): c is estimated from the values of `reviewed` in these cells.
+            An instance with all of its cells drawn counts as drawn at random.
         label_features : array_like or sparse matrix, shape (q, D), optional
             Features of each label, such as the vector of its name: the weights of a label are drawn towards them, as
             far as that helps (`prior`). A row of zeros: the label has no features.
         groups : array_like, shape (n,), optional
-            The name of the group of each instance: each group has a label frequency of its own, as of
-            ``mpu train --groups``; ``record_["c_by_group"]`` has them.
+            The name of each instance's group: each group has its own label frequency, as with ``mpu train --groups``;
+            they are in ``record_["c_by_group"]``.
         same_fold : array_like, shape (n,), optional
-            The name of the set of each instance, such as a patient or a thread: a set stays in one cross-validation
-            fold, as equal instances do.
+            The name of each instance's set, such as a patient or a thread: a set stays in one cross-validation fold,
+            as equal instances do.
 
         Returns
         -------
         MPUClassifier
-            This one.
+            This estimator.
         """
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
         validate_data(self, X, y, skip_check_array=True)
@@ -318,19 +317,19 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     def predict_top(self, X: Any, k: int = 5) -> csr_array:
         """Predict the most probable labels, whether or not they reach their threshold.
 
-        However many labels there are, the result and the work take memory for k labels of each instance.
+        The result and the computation need memory for only k labels of each instance, however large q is.
 
         Parameters
         ----------
         X : array_like, sparse matrix or data frame, shape (n, D)
         k : int
-            How many labels of each instance, at least 1.
+            Number of labels for each instance, at least 1.
 
         Returns
         -------
         csr_array of float32, shape (n, q)
-            Pr(y=1 | x) of the k most probable labels of each row, or of all that could be learned, in ascending order
-            of columns; column j is the label ``classes_[j]``. `ranking_metrics` takes it as it is.
+            Pr(y=1 | x) of the k most probable labels in each row, or of all learned labels if there are fewer, in
+            ascending order of columns; column j is the label ``classes_[j]``. `ranking_metrics` accepts it unchanged.
 
         Examples
         --------
@@ -363,9 +362,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         Returns
         -------
         ndarray of int or csr_array of int, shape (n, q); or ndarray, shape (n,)
-            1 where the label is predicted, else 0; column k is the label ``classes_[k]``. Or a class each, where y had
-            one dimension in `fit`. Sparse where `y` was sparse or label sets in `fit`, and after `load`
-            (`sparse_output_`).
+            1 if the label is predicted, else 0; column k is the label ``classes_[k]``. Or one class each, if y had one
+            dimension in `fit`. Sparse if `y` was sparse or label sets in `fit`, and after `load` (`sparse_output_`).
         """
         if self._has_one_dimension:
             return self._best_class(self._probabilities(X))
@@ -378,14 +376,14 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         return predicted if self.sparse_output_ else predicted.toarray()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as `mpu train` does: a directory that `load`, `mpu predict` and others read.
+        """Write the model as `mpu train` does: a directory for `load`, `mpu predict` and other commands.
 
-        A model that is there stays in use until the new one is complete. Labels that could not be learned are not in
-        it, nor are names of features. Labels that are whole numbers are in ascending order there, whatever their order
-        in `classes_`; others are numbered from 1 in the order of `classes_`, and their names are kept.
+        An existing model stays in use until the new one is complete. The directory contains neither labels that could
+        not be learned nor feature names. Whole-number labels are stored in ascending order, whatever their order in
+        `classes_`; others are numbered from 1 in the order of `classes_`, and their names are stored.
 
-        Raises ValueError (a label is neither a whole number from 0 nor a text, or a text that a line of a file cannot
-        hold), MpuError (it cannot be written there, or another training is at work there).
+        Raises ValueError (a label is neither a whole number from 0 nor a text, or its text does not fit on one line of
+        a file), MpuError (the path cannot be written, or another training is writing there).
         """
         check_is_fitted(self)
         model = self._model
@@ -419,7 +417,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     def _become(
         self, model: bundle.TrainedModel, columns: np.ndarray, named: arrays.Named, sparse: bool
     ) -> "MPUClassifier":
-        """Take a model, the columns of its labels among all, and the names of all labels."""
+        """Adopt a model, with its labels' columns among all columns, and the names of all labels."""
         self._model, self._columns, self.classes_, self.sparse_output_ = model, columns, named.classes, sparse
         self._of_columns, self._has_one_dimension = named.of_columns, named.has_one_dimension
         c = model.c
@@ -427,7 +425,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         self.c_ = self._widened(c, c[0] if (c == c[0]).all() else np.nan)
         self.thresholds_ = self._widened(self._predictor().thresholds, np.inf)
         for attribute, name in _EXPECTED.items():
-            self.__dict__.pop(attribute, None)  # of an earlier fit
+            self.__dict__.pop(attribute, None)  # from an earlier fit
             if name in self.record_:
                 setattr(self, attribute, self.record_[name])
         return self
@@ -444,9 +442,9 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     def _by_parts(
         self, matrix: csr_array, of_part: Callable[[StackedModel, csr_array, Run], Any]
     ) -> Iterator[tuple[slice, Any]]:
-        """Call a function of the model and some instances after others, in threads; give where they are, and results.
+        """Call a function of the model and a part of the instances, in threads; yield each part's slice and its result.
 
-        Many instances together would take much memory for what is computed in between.
+        Processing many instances together would take much memory for intermediate results.
         """
         predictor = self._predictor()
         names = [name for name in options_of(Run) if name != "seed"]  # nothing is drawn
@@ -458,7 +456,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         return zip(parts, results, strict=True)
 
     def _stacked(self, X: Any, of_part: Callable[[StackedModel, csr_array, Run], csr_array]) -> csr_array:
-        """Return what a function gives of all instances, with the labels at their places among `classes_`."""
+        """Return a function's results for all instances, with the labels in the order of `classes_`."""
         of_model = csr_array(vstack([rows for _, rows in self._by_parts(self._features(X), of_part)], format="csr"))
         columns = self._columns[of_model.indices]
         shape = of_model.shape[0], len(self._of_columns)
@@ -467,7 +465,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         return placed
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        """Return Pr(y=1 | x) of each column that is learned from: float32."""
+        """Return Pr(y=1 | x) of each column of the training labels: float32."""
         matrix, q = self._features(X), len(self._columns)
         shape = matrix.shape[0], len(self._of_columns)
         refuse_large_predictions(*shape)
@@ -481,25 +479,24 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
 
 
 def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifier:
-    """Read a model that `MPUClassifier.save` or `mpu train` has written.
+    """Read a model written by `MPUClassifier.save` or `mpu train`.
 
-    Raises MpuError (there is no model, or it is damaged, or was written by a newer version).
+    Raises MpuError (the model does not exist, is damaged, or was written by a newer version).
 
     Parameters
     ----------
     path : str or path
         The directory.
     numbers : bool
-        Whether labels are called by number also where the model has their names.
+        Whether to identify labels by number even if the model contains their names.
 
     Returns
     -------
     MPUClassifier
-        Fitted. `classes_` are the names of its labels, or else their numbers, in ascending order of the numbers, and
-        the columns of predictions are in that order; labels that could not be learned are not among them. Where two
-        labels have one name, it is followed by the number of the label. `predict` returns a sparse matrix
-        (`sparse_output_`). Its parameters are those of the training as far as the directory tells: c, cost and epochs
-        are what was used.
+        Fitted. `classes_` contains the label names, or else their numbers, in ascending order of the numbers, which is
+        also the column order of predictions; labels that could not be learned are not included. If two labels have the
+        same name, the label's number is appended. `predict` returns a sparse matrix (`sparse_output_`). The parameters
+        are those of the training, as far as the directory records them: c, cost and epochs are the values used.
     """
     model = bundle.load(path)
     recorded = {  # None: auto

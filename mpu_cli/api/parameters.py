@@ -1,6 +1,6 @@
-"""Parameters, training, prediction and estimates for the estimators and the functions on arrays: all calls of core.
+"""Parameters and estimates for the estimators and the functions on arrays.
 
-Parameters are the options of ``mpu train``, three by the names of scikit-learn.
+Parameters are the options of ``mpu train``; three of them have their scikit-learn names.
 """
 
 import time
@@ -32,36 +32,36 @@ from mpu_cli.runtime.run import Run, no_observer
 
 
 class _RandomState(Integer):
-    """A seed, or what scikit-learn draws one from."""
+    """A seed, or the random state from which scikit-learn draws one."""
 
     type = "int, RandomState or None"
 
     def check(self, value: Any) -> int:
-        """Return a seed, drawn where it is not a number."""
+        """Return the seed, or draw one if it is not a number."""
         if value is None or isinstance(value, np.random.RandomState):
             return int(check_random_state(value).randint(1 << 31))
         return int(super().check(value))
 
 
 class _Jobs(Threads):
-    """A number of threads, as joblib understands it."""
+    """A number of threads, as joblib interprets it."""
 
     type = "int or None"
 
     def check(self, value: Any) -> int:
-        """Return a number from 1: None is one, unless joblib's `parallel_config` says another; -2 all cores but one."""
+        """Return a number from 1: None is one, unless joblib's `parallel_config` sets another; -2 all cores but one."""
         if value is None or (isinstance(value, Integral) and value < -1):
             return int(effective_n_jobs(value))
         return int(super().check(value))
 
 
-# What scikit-learn calls an option, and its values there, if they are others.
+# Names of options in scikit-learn, and their kinds if they take other values there.
 _IN_SCIKIT_LEARN: dict[str, dict[str, Any]] = {
     "cost": {"name": "C"},
     "seed": {"name": "random_state", "kind": _RandomState(0)},
     "jobs": {"name": "n_jobs", "kind": _Jobs(-1)},
 }
-# By the names of the options; each has its name in Python.
+# Keyed by the option's name; each contains its Python name.
 DECLARED: dict[str, Option] = {
     name: replace(option, **_IN_SCIKIT_LEARN.get(name, {}))
     for name, option in (options_of(Options) | options_of(Run)).items()
@@ -71,16 +71,16 @@ DECLARED: dict[str, Option] = {
 def checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Check parameters, and return them as plain Python values, ``auto`` as None.
 
-    `parameters`: any of those in `DECLARED`, by the name of the option.
-    Raises DataError (a parameter is of a wrong type or out of its range).
+    `parameters`: any of those in `DECLARED`, by option name.
+    Raises DataError (a parameter has the wrong type or is out of range).
     """
     return {name: DECLARED[name].check(value) for name, value in parameters.items()}
 
 
 def of_estimator(estimator: Any, classes: np.ndarray | None = None) -> dict[str, Any]:
-    """Check and return the parameters of an estimator, as `checked` does, and `step`, which says what is done.
+    """Check and return an estimator's parameters, as `checked` does, and `step`, which reports progress.
 
-    `classes`: names of the labels, by which c may be given.
+    `classes`: names of the labels; they may be the keys of c.
     """
     step = _saying if checked_as(Integer(0), "verbose", int(estimator.verbose)) else no_observer
     given = {name: getattr(estimator, option.name) for name, option in DECLARED.items()}
@@ -100,12 +100,12 @@ def _saying(name: str, ticks: int | None = None) -> Iterator[Callable[[], None]]
 
 
 def dense(predictions: Predictions) -> np.ndarray:
-    """Return probabilities of all labels as an array."""
+    """Return the probabilities of all labels as a dense array."""
     return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
 
 
 def questions(chosen: Mapping[str, Any], annotations: Annotations, n: int, scores: np.ndarray | None) -> Questions:
-    """Draw questions as `mpu suggest --questions` does, by the caller's columns; by scores, where there are some."""
+    """Draw questions as `mpu suggest --questions` does, in the caller's columns; use scores if given."""
     n = checked_as(Integer(1), "n", n)
     options = FrequencyOptions(features=LINEAR, folds=chosen["folds"], sample=chosen["sample"])
     drawn = Scored(annotations, options, run_of(chosen), scores).questions(n)
@@ -113,7 +113,7 @@ def questions(chosen: Mapping[str, Any], annotations: Annotations, n: int, score
 
 
 def frequency(c: ArrayLike, annotations: Annotations) -> LabelFrequency:
-    """Return the label frequency of all cells, of one number, or one for each label of the caller."""
+    """Return the label frequency of all cells, from one number, or from one for each of the caller's labels."""
     rates = _of_labels(c, annotations)
     frequency = LabelFrequency.of(rates, annotations.labels.shape, annotations.verified)
     _refuse_refuted(rates, annotations)
@@ -121,7 +121,7 @@ def frequency(c: ArrayLike, annotations: Annotations) -> LabelFrequency:
 
 
 def _of_labels(c: Any, annotations: Annotations) -> np.ndarray:
-    """Return the number of each label that is learned, of one for all, or of one for each label of the caller."""
+    """Return c of each learned label, from one number, or from one for each of the caller's labels."""
     width = annotations.width
     if np.ndim(c) and np.shape(c) != (width,):
         raise DataError(
@@ -131,14 +131,14 @@ def _of_labels(c: Any, annotations: Annotations) -> np.ndarray:
 
 
 def missing_labels(evidence: Evidence, annotations: Annotations, top: int | None) -> Cells:
-    """List what is probably missing as `mpu suggest` does, by the caller's columns."""
+    """List probably missing labels as `mpu suggest` does, in the caller's columns."""
     top = top if top is None else checked_as(Integer(1), "top", top)
     listed = suggestions.find(evidence, annotations, annotations.columns, Choice(top, least=0.0)).listed
     return replace(listed, columns=annotations.columns[listed.columns])
 
 
 def options(chosen: Mapping[str, Any], annotations: Annotations) -> Options:
-    """Return the chosen options, with c for the labels that are learned; DataError if the annotations refute it."""
+    """Return the chosen options, with c for the learned labels; DataError if the annotations contradict c."""
     values = {name: chosen[name] for name in options_of(Options)}
     if (c := values["c"]) is not None:
         if np.ndim(c):
@@ -152,7 +152,7 @@ def _refuse_refuted(c: Any, annotations: Annotations) -> None:
 
 
 def warn_of(texts: Iterable[str], estimates: Estimates, annotations: Annotations) -> None:
-    """Warn the caller's caller, also of labels that are left out of an estimate of c, by the caller's columns."""
+    """Warn the caller's caller, also about labels left out of the estimate of c, named by the caller's columns."""
     estimate = estimates.estimate
     left_out = [] if estimate is None else estimate.cautions(lambda k: str(annotations.columns[k]))
     for text in (*texts, *left_out):
@@ -160,5 +160,5 @@ def warn_of(texts: Iterable[str], estimates: Estimates, annotations: Annotations
 
 
 def run_of(chosen: Mapping[str, Any]) -> Run:
-    """Return the run that was chosen."""
+    """Return the chosen run options."""
     return Run(**{name: chosen[name] for name in (*options_of(Run), "step") if name in chosen})

@@ -1,4 +1,4 @@
-"""Metrics for people with arrays: of label sets where labels are incomplete, and of rankings."""
+"""Metrics on arrays: of label sets with incomplete true labels, and of rankings."""
 
 from collections.abc import Sequence
 from numbers import Integral
@@ -30,43 +30,43 @@ from mpu_cli.runtime.options import (
 def corrected_metrics(
     y_true: Any, y_pred: Any, c: ArrayLike, *, intervals: bool = False, ignored: Any = None
 ) -> dict[str, Any]:
-    """Estimate precision, recall and F1 on complete labels, where the true labels are incomplete.
+    """Estimate precision, recall and F1 on complete labels from incomplete true labels.
 
-    A label that is predicted and true is annotated with probability c, whatever the features. So precision is too low
-    by the factor c, and recall is right.
+    A label that is predicted and true is annotated with probability c, whatever the features. So the usual precision
+    is too low by the factor c, and the usual recall is correct.
 
     The setting is that of Kong et al., SDM 2014, Section 2.1, and Elkan and Noto, KDD 2008, Section 2.
 
     Parameters
     ----------
     y_true : array_like, sparse matrix or data frame, shape (n, q)
-        Annotated labels; NaN where a cell does not count.
+        Annotated labels; NaN if a cell does not count.
     y_pred : array_like, sparse matrix or data frame, shape (n, q)
-        Predicted labels, of models that have not seen these annotations.
+        Labels predicted by models that have not seen these annotations.
     c : float or array_like that broadcasts to (n, q)
-        Label frequency of `y_true`, in (0, 1]: one, one for each label (shape (q,)), for each instance (shape (n, 1)),
-        or for each cell. 1 gives the usual metrics.
+        Label frequency of `y_true`, in (0, 1]: a single number, or one for each label (shape (q,)), for each instance
+        (shape (n, 1)), or for each cell. 1 gives the usual metrics.
     intervals : bool
-        Also estimate 90 % intervals, by a bootstrap of the instances. They cover which instances there are and which of
-        their labels are annotated. They do not cover that c may be wrong.
+        Also estimate 90 % intervals, by bootstrapping the instances. They cover the sampling of the instances and of
+        the annotations among their labels. They do not cover errors in c.
     ignored : array_like or sparse matrix, shape (n, q), optional
-        1 where a cell does not count.
+        1 if a cell does not count.
 
     Returns
     -------
     dict
         ``{micro,macro}_{precision,recall,f1}``; ``clipped``, whether the micro-averaged precision exceeded 1 and was
-        cut, a sign that c is too small; ``clipped_labels``, for how many labels precision exceeds 1; and with
-        `intervals` a dictionary of pairs of that name. Macro averages are over the labels that are annotated or
+        clipped, a sign that c is too small; ``clipped_labels``, the number of labels whose precision exceeds 1; and if
+        requested ``intervals``, a dictionary of pairs. Macro averages are over the labels that are annotated or
         predicted at least once.
 
     Notes
     -----
-    If c is right, macro precision is without bias: it is the mean of hits / (c predicted), not cut to 1, which would
-    make it too low (.410 for .438 on bibtex with half of the labels missing, and .439 without cuts). Recall is too, of
-    the labels that are annotated, if c is the same wherever a label is true. F1 is a ratio of estimates and has a bias
-    where annotations are few. Labels that are true but neither annotated nor predicted are in
-    no macro average: nothing tells that they are there.
+    If c is correct, macro precision is unbiased: it is the mean of hits / (c predicted), not clipped to 1, because
+    clipping biases it downwards (true value 0.438 on bibtex with half of the labels missing; 0.410 clipped, 0.439 not
+    clipped). Recall on the annotated labels is also unbiased, if c is the same wherever a label is true. F1 is a ratio
+    of estimates, and biased if there are few annotations. Labels that are true but neither annotated nor predicted are
+    not in the macro averages, because they cannot be detected.
 
     Examples
     --------
@@ -87,14 +87,14 @@ def corrected_metrics(
 
 
 def incomplete_f1_scorer(c: ArrayLike) -> Any:
-    """Make a scorer for model selection on incomplete labels: the micro-F1 to expect on complete ones.
+    """Make a scorer for model selection on incomplete labels: the expected micro-F1 on complete labels.
 
-    scikit-learn's own scorers count a prediction that is true and not annotated as an error.
+    scikit-learn's own scorers count a prediction that is true but not annotated as an error.
 
     Parameters
     ----------
     c : float or array_like of shape (q,)
-        Label frequency of the annotations, in (0, 1]; the same for all models that are compared.
+        Label frequency of the annotations, in (0, 1]; use the same for all models that you compare.
 
     Returns
     -------
@@ -131,30 +131,30 @@ def ranking_metrics(
     c: ArrayLike | None = None,
     ignored: Any = None,
 ) -> dict[str, float]:
-    """Compare scores with true labels, by the metrics of rankings of `mpu evaluate`.
+    """Compare scores with true labels, by the ranking metrics of `mpu evaluate`.
 
-    Scores may be sparse: for each instance, only scores of the most probable labels. Labels that are not listed rank
-    below all that are: they tie for the last place among the labels that are true or listed anywhere, and never count
-    as retrieved, not even where k is larger than the list.
+    Scores may be sparse: for each instance, only those of the most probable labels. Unlisted labels rank below all
+    listed ones: they tie for the last place among the labels that are true or listed anywhere, and never count as
+    retrieved, even if k is larger than the list.
 
     Source: PSP@k and PSnDCG@k: Jain, Prabhu, Varma, KDD 2016, Section 4.
 
     Parameters
     ----------
     y_true : array_like, sparse matrix or data frame, shape (n, q)
-        True labels: 1 where the label is true, else 0; NaN where a cell does not count: it has no rank.
+        True labels: 1 if the label is true, else 0; NaN if a cell does not count: it gets no rank.
     scores : array_like or sparse matrix, shape (n, q)
-        Larger is more probable. Of a sparse matrix, the entries that are stored are the labels that are listed, also
-        where a stored score is 0.
+        Larger is more probable. In a sparse matrix, the stored entries are the listed labels, even if a stored score
+        is 0.
     k : int or sequence of int
         Cut-offs.
     propensities : array_like of float that broadcasts to (n, q), optional
-        In (0, 1]: with what probability each label is annotated where it is true, from `jain_propensities` or label
-        frequencies that were estimated or reviewed: shape (q,); or that of each instance, (n, 1), or of each cell.
+        In (0, 1]: the probability that a true label is annotated, from `jain_propensities` or from estimated or
+        reviewed label frequencies; for each label, shape (q,), for each instance, (n, 1), or for each cell.
     c : float or array_like that broadcasts to (n, q), optional
         Label frequency of `y_true`, if it is incomplete, as for `corrected_metrics`.
     ignored : array_like or sparse matrix, shape (n, q), optional
-        1 where a cell does not count.
+        1 if a cell does not count.
 
     Returns
     -------
@@ -166,9 +166,9 @@ def ranking_metrics(
 
     Notes
     -----
-    If c is right, the corrected precision is without bias: each hit gains 1 / c. It may exceed 1. The corrected nDCG is
-    an estimate with a bias: an instance's gain is divided by that of its true labels, and how many these are is
-    expected from the distribution of annotations over instances.
+    If c is correct, the corrected precision is unbiased: each hit counts 1 / c. It may exceed 1. The corrected nDCG is
+    biased: an instance's gain is divided by the gain of its true labels, whose number is itself estimated from the
+    distribution of annotations over instances.
 
     Examples
     --------
@@ -206,12 +206,12 @@ def ranking_metrics(
 
 
 def jain_propensities(y: Any, *, a: float = PROPENSITY_A, b: float = PROPENSITY_B) -> np.ndarray:
-    """Take the propensity of each label from how often it is annotated, by the model of Jain et al. (2016).
+    """Compute each label's propensity from its number of annotations, by the model of Jain et al. (2016).
 
-    Nothing in the data says how many annotations of a label are missing: the model was fitted to two other collections.
-    Where you can have label frequencies from a reviewed sample (`c_from_review`), these are measured.
+    The model was fitted to two other collections: it does not measure how many of your annotations are missing. If you
+    have a reviewed sample, prefer its label frequencies (`c_from_review`), which are measured.
 
-    Source: Jain, Prabhu, Varma, KDD 2016, Section 4. On what such a model is worth: Schultheis, Wydmuch, Babbar,
+    Source: Jain, Prabhu, Varma, KDD 2016, Section 4. For a critique of such models: Schultheis, Wydmuch, Babbar,
     Dembczyński, "On Missing Labels, Long-tails and Propensities in Extreme Multi-label Classification", KDD 2022.
 
     Parameters
@@ -219,7 +219,7 @@ def jain_propensities(y: Any, *, a: float = PROPENSITY_A, b: float = PROPENSITY_
     y : array_like, sparse matrix or data frame, shape (n, q)
         Annotated labels of the training instances; n at least 3.
     a, b : float
-        Constants A, from 0, and B, above 0. (0.5, 0.4) were fitted to Wikipedia and (0.6, 2.6) to Amazon.
+        Constants A (at least 0) and B (above 0). (0.5, 0.4) were fitted to Wikipedia and (0.6, 2.6) to Amazon.
 
     Returns
     -------
@@ -239,7 +239,7 @@ def jain_propensities(y: Any, *, a: float = PROPENSITY_A, b: float = PROPENSITY_
 
 
 def _weighted(truth: csr_array, c: ArrayLike, name: str = "c") -> csr_array:
-    """Return what each annotation stands for, 1 / c: csr_array of float64, shape (n, q)."""
+    """Return the weight 1 / c of each annotation: csr_array of float64, shape (n, q)."""
     frequencies = np.asarray(checked(PerLabel(LEAST_FREQUENCY, 1), name, c))
     try:
         of_cells = np.broadcast_to(frequencies, truth.shape)
