@@ -1,1 +1,1 @@
-"""The base of all other packages: options, threads, memory, files, signals, kernels; nothing of learning."""
+"""The base of all other packages: options, threads, memory, files, signals, kernels; nothing about learning."""

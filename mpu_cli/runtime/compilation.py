@@ -1,4 +1,4 @@
-"""Compilation with numba: its options, and its cache of machine code, which costs only time where it fails.
+"""Compilation with numba: its options, and its cache of machine code, whose failures only cost time.
 
 This module needs numba.
 """
@@ -18,7 +18,7 @@ _OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 
 def compiled(*, fused: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile a function that Python code calls, and keep its machine code.
+    """Compile a function that Python code calls, and cache its machine code.
 
     `fused`: whether a product and a sum may become one operation, which is faster and rounds once instead of twice.
     Returns: the decorator. It returns a numba dispatcher, or the function itself if ``NUMBA_DISABLE_JIT`` is set.
@@ -28,7 +28,7 @@ def compiled(*, fused: bool = False) -> Callable[[Callable[..., Any]], Callable[
         dispatcher = numba.njit(fastmath={"contract"} if fused else False, **_OPTIONS)(function)
         try:
             if not numba.config.CACHE_DIR:
-                Path.home()  # without one, numba would make a directory "~" where the command runs
+                Path.home()  # without one, numba would create a directory "~" in the working directory
             dispatcher._cache = _Cache(function)  # as `cache=True` does
         except RuntimeError:
             announce_no_cache("there is no writable directory for them")
@@ -37,19 +37,19 @@ def compiled(*, fused: bool = False) -> Callable[[Callable[..., Any]], Callable[
     return decorate
 
 
-# Functions that become part of the compiled ones that call them; and the same for `compiled(fused=True)`.
+# Decorators for functions that are inlined into compiled functions; and the same for `compiled(fused=True)`.
 inlined = numba.njit(forceinline=True, **_OPTIONS)
 fused_inlined = numba.njit(forceinline=True, fastmath={"contract"}, **_OPTIONS)
 
 
 class _Cache(FunctionCache):
-    """Numba's cache for ``njit(cache=True)``, without its errors: of a damaged file, or a full disk."""
+    """Numba's cache for ``njit(cache=True)``, without its errors for a damaged file or a full disk."""
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         overload = None
         try:
             overload = super().load_overload(signature, target)
-        except Exception:  # damaged files raise anything
+        except Exception:  # damaged files raise any exception
             with suppress(OSError):
                 self.flush()  # a damaged index would keep others from being saved
         if overload is None:
@@ -71,7 +71,7 @@ def announce_compilation() -> None:
 
 @cache
 def announce_no_cache(reason: str) -> None:
-    """Log, once for each reason, why machine code cannot be kept, and what to do."""
+    """Log, once for each reason, why machine code cannot be cached, and what to do."""
     _log.info(
         f"compiled kernels are not kept, so each run compiles them: {reason}; "
         "set NUMBA_CACHE_DIR to a directory that only you can write"

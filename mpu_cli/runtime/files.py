@@ -1,10 +1,10 @@
-"""The files and directories that a command reads and writes, and locks.
+"""The files and directories that a command reads, writes and locks.
 
-None overwrites another, each is written completely or not at all, and nothing is left over.
+No file overwrites another, each is written completely or not at all, and no temporary files remain.
 
 Files are compared, not their names: a link, or another spelling of a path, is the same file.
 
-A lock is held by one process at a time. The system releases it when that process ends, however it ends.
+A lock is held by one process at a time. The system releases it when that process ends, for whatever reason.
 """
 
 import errno
@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, ClassVar
 from mpu_cli.errors import STANDARD_STREAM, BusyError, FilesError, InputError, shown
 from mpu_cli.runtime import signals
 
-Named = Mapping[str, str | Path | None]  # files by the name of their argument or option; None: not given
+Named = Mapping[str, str | Path | None]  # files keyed by the name of their argument or option; None: not given
 
 _STDIN, _STDOUT = 0, 1
 _STANDARD_INPUT = (STANDARD_STREAM, "/dev/stdin", "/dev/fd/0")
@@ -38,10 +38,10 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)(//?)")
 
 
 def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] = ()) -> None:
-    """Refuse files if one would overwrite another. Call this before any of them is opened.
+    """Refuse files if one would overwrite another. Call this before opening any of them.
 
-    `inputs`, `outputs`: files and directories by the name of their argument or option; ``-`` is a standard stream.
-    `directories`: names of those that are directories written by `mpu`. No other file may be in them.
+    `inputs`, `outputs`: files and directories keyed by argument or option name; ``-`` is a standard stream.
+    `directories`: names of the arguments that are directories written by `mpu`. No other file may be in them.
     Raises FilesError (an output is an input or another output, is in one of the directories, or is a URL; or two inputs
     are the same stream).
     """
@@ -66,7 +66,7 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
                 raise FilesError(
                     f"{other} and {name} are both {shown(outputs[other], 'output')}; give one of them another name"
                 )
-        is_folder = Path(path).is_dir()  # the command itself says whether it may be replaced
+        is_folder = Path(path).is_dir()  # the command itself decides whether it may be replaced
         if not is_folder and (other := read.get(identity, name)) != name:
             raise FilesError(f"{name} and {other} are the same file, {shown(path, 'output')}; give {name} another name")
         for other, other_path in folders.items():
@@ -77,10 +77,10 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
 
 
 def refuse_urls(outputs: Named) -> None:
-    """Raise FilesError where an output is a URL. `refuse_overlaps` does so too."""
+    """Raise FilesError if an output is a URL. `refuse_overlaps` calls this too."""
     for name, path in _given(outputs).items():
         scheme = _SCHEME.match(path)
-        if scheme and (scheme[2] == "//" or not Path(scheme[0]).exists()):  # a Path has one slash left of two
+        if scheme and (scheme[2] == "//" or not Path(scheme[0]).exists()):  # a Path keeps only one of two slashes
             url = shown(f"{scheme[1]}//{path.removeprefix(scheme[0])}")
             raise FilesError(f"{name}, {url}, is a URL, but output goes to local files; write one and copy it")
 
@@ -90,7 +90,7 @@ def _given(files: Named) -> dict[str, str]:
 
 
 def refuse_repeated(paths: Sequence[str]) -> None:
-    """Raise FilesError where two FILEs, which are read as one or one after the other, are the same, by any name."""
+    """Raise FilesError if two of the FILEs, to be read together or in turn, are the same file, even by other names."""
     seen: dict[tuple[Any, ...] | str, str] = {}
     for path in paths:
         identity = _identity(path, _STDIN) or path
@@ -116,10 +116,10 @@ def _identity(path: str, stream: int) -> tuple[Any, ...] | None:
 class ReadFile(io.FileIO):
     """A file for reading, or standard input, without a buffer. Its errors name it."""
 
-    count: ClassVar[Callable[[int], None]] = staticmethod(lambda _: None)  # given how many bytes are read
+    count: ClassVar[Callable[[int], None]] = staticmethod(lambda _: None)  # called with the number of bytes read
 
     def readinto(self, buffer: Any, /) -> int | None:
-        """Read as the file does; InputError where this fails."""
+        """Read like `io.FileIO`, but raise InputError on failure."""
         try:
             n_bytes = super().readinto(buffer)
         except OSError as error:
@@ -132,7 +132,7 @@ class ReadFile(io.FileIO):
 class Joined(io.BufferedReader):
     """Pieces of bytes as a stream.
 
-    `encoding`: of the text that they were made of.
+    `encoding`: the encoding of the original text.
     """
 
     def __init__(self, pieces: Iterator[bytes], encoding: str = "utf-8") -> None:
@@ -157,7 +157,7 @@ class _Pieces(io.RawIOBase):
 
 @contextmanager
 def reads_counted(count: Callable[[int], None]) -> Iterator[None]:
-    """Call a function with the number of bytes whenever a `ReadFile` is read from, which may be compressed ones."""
+    """Call a function with the number of bytes, possibly compressed, on each read from a `ReadFile`."""
     before, ReadFile.count = ReadFile.count, staticmethod(count)
     try:
         yield
@@ -165,12 +165,12 @@ def reads_counted(count: Callable[[int], None]) -> Iterator[None]:
         ReadFile.count = before
 
 
-# Size and time of change of a file.
+# Size and modification time of a file.
 State = tuple[int, int]
 
 
 def state_of(path: str | Path) -> State | None:
-    """Return size and time of change of a regular file, by which a change is detected; None if there is none."""
+    """Return the size and modification time of a regular file, to detect changes; None if there is no such file."""
     try:
         status = Path(path).stat()
     except (OSError, ValueError):
@@ -179,7 +179,7 @@ def state_of(path: str | Path) -> State | None:
 
 
 def open_regular(path: Path) -> io.FileIO:
-    """Open a regular file for reading, without a buffer. Never waits, as opening a pipe would.
+    """Open a regular file for reading, without a buffer. Never blocks, as opening a pipe would.
 
     Raises ValueError (it is a link, a pipe, a device or a directory).
     """
@@ -189,35 +189,35 @@ def open_regular(path: Path) -> io.FileIO:
 
 
 def checksum(path: Path) -> str:
-    """Return the SHA-256 of a regular file, hexadecimal; errors as for `open_regular`."""
+    """Return the hexadecimal SHA-256 of a regular file; errors as for `open_regular`."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def directory_to_disk(path: Path) -> None:
-    """Flush the names in a directory to the disk, where its file system can do this."""
+    """Flush a directory's entries to the disk, if its file system supports this."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        with suppress(OSError):  # some network file systems cannot do this
+        with suppress(OSError):  # some network file systems do not support this
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
 def create(path: Path, mode: int | None) -> int:
-    """Create a file and return its descriptor; with a mode, others may not open it before `os.fchmod` sets this."""
+    """Create a file and return its descriptor; with a mode, other users cannot open it until `os.fchmod` sets it."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else 0o600)
 
 
 def mode_of(path: Path) -> int | None:
-    """Return the permissions of a file or directory; None if there is none."""
+    """Return the permissions of a file or directory; None if it does not exist."""
     with suppress(FileNotFoundError):
         return stat.S_IMODE(path.stat().st_mode)
     return None
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link, or a directory with all that is in it, if it is there."""
+    """Remove a file, a link, or a directory with all of its contents, if it exists."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -226,11 +226,10 @@ def remove(path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write a binary file, which replaces the one of that name at the end of the ``with`` block, if that succeeds.
+    """Write a binary file that replaces any file of that name at the end of the ``with`` block, if that succeeds.
 
-    The bytes go to a locked temporary file in the same directory, which exists. The next writer of the same file
-    removes temporary files without a lock: killed processes have left them. A file that is replaced keeps its
-    permissions.
+    The bytes go to a locked temporary file in the same directory, which must exist. The next writer of the same file
+    removes unlocked temporary files, left over by killed processes. A replaced file's permissions are kept.
     """
     mode = mode_of(path)
     with _temporary(path, partial(create, mode=mode)) as (temporary, descriptor):
@@ -244,10 +243,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def replacing_directory(path: Path) -> Iterator[tuple[Path, Callable[[], None]]]:
-    """Write a directory, which replaces the one of that name, whose content may be lost, when it is complete.
+    """Write a directory that, when complete, replaces any directory of that name, whose content may be lost.
 
-    Yield an empty directory beside it, for the files, and a function that gives it its final name: nothing but renaming
-    is left to do then. It is removed at the end of the ``with`` block, and by the next run where this one is killed.
+    Yield an empty directory beside it, for the files, and a function that only renames it to its final name. Temporary
+    directories are removed at the end of the ``with`` block, or by the next run if this one is killed.
     """
     with _temporary(path, _create_directory) as (work, _):
 
@@ -260,7 +259,7 @@ def replacing_directory(path: Path) -> Iterator[tuple[Path, Callable[[], None]]]
                         new.rename(path)
                         return
                     except OSError as error:
-                        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another process has put its own there
+                        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another process has written it
                             raise
 
         new = work / "new"
@@ -281,8 +280,8 @@ def _create_directory(path: Path) -> int | None:
 def _temporary(path: Path, create: Callable[[Path], int | None]) -> Iterator[tuple[Path, int]]:
     """Create a locked file or directory beside a path. It is removed at the end, unless it has been renamed.
 
-    First remove what killed processes have left. `create` returns its descriptor; None where another process has taken
-    it for such a leftover, and removed it.
+    First remove the leftovers of killed processes. `create` returns its descriptor; None if another process has
+    mistaken it for a leftover and removed it.
     """
     prefix = f"{_TEMPORARY}{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]}-"
     _remove_leftovers(path.parent, prefix)
@@ -292,7 +291,7 @@ def _temporary(path: Path, create: Callable[[Path], int | None]) -> Iterator[tup
             if (descriptor := create(temporary)) is None:
                 continue
             try:
-                with suppress(OSError):  # the file system has no locks, and no process removes what it cannot lock
+                with suppress(OSError):  # no locks in this file system; no process removes a file it cannot lock
                     fcntl.flock(descriptor, fcntl.LOCK_EX)
                 if is_lock(temporary, descriptor):
                     yield temporary, descriptor
@@ -302,13 +301,13 @@ def _temporary(path: Path, create: Callable[[Path], int | None]) -> Iterator[tup
 
 
 def _remove_leftovers(folder: Path, prefix: str) -> None:
-    """Remove what killed processes of this user have left: what nobody has locked. Links are not followed."""
+    """Remove unlocked files and directories, left over by this user's killed processes. Do not follow links."""
     for path in folder.glob(f"{prefix}*"):
         with suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
                 if os.fstat(descriptor).st_uid == os.geteuid():
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails where another process has it
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if another process holds it
                     remove(path)
             finally:
                 os.close(descriptor)
@@ -321,7 +320,7 @@ def unchanged_time(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # the directory may be another user's
+        with suppress(OSError):  # the directory may belong to another user
             os.utime(path, ns=(before, before))
 
 
@@ -329,17 +328,17 @@ def unchanged_time(path: Path) -> Iterator[None]:
 def locked_directory(path: Path, advice: str) -> Iterator[Callable[[], bool]]:
     """Lock a directory for the ``with`` block, by a file in it, `LOCK`, that names the holder.
 
-    A directory that is missing is created, and removed at the end if nothing is in it.
+    A missing directory is created, and removed at the end if it is empty.
 
-    Yield a function that tells whether the path still leads to this directory.
-    Raises BusyError, which ends with `advice`, where another process has locked it; OSError where it cannot be created.
+    Yield a function that returns whether the path still leads to this directory.
+    Raises BusyError, which ends with `advice`, if another process has locked it; OSError if it cannot be created.
     """
     made = [place for place in (path, *path.parents) if not place.exists()]
     lock, descriptor = path / LOCK, None
 
     def let_go() -> None:
         if descriptor is not None:
-            with suppress(OSError):  # there is something in it
+            with suppress(OSError):  # it is not empty
                 if is_lock(lock, descriptor):
                     with unchanged_time(path):
                         lock.unlink()
@@ -355,7 +354,7 @@ def locked_directory(path: Path, advice: str) -> Iterator[Callable[[], bool]]:
                 except FileExistsError:
                     if path.is_file() or path.is_symlink():
                         raise
-                with suppress(FileNotFoundError), unchanged_time(path):  # another has just removed it
+                with suppress(FileNotFoundError), unchanged_time(path):  # another process has just removed it
                     descriptor = _lock(lock, advice)
         yield partial(is_lock, lock, descriptor)
 
@@ -371,19 +370,19 @@ def _lock(lock: Path, advice: str) -> int | None:
         holder = text if text and text.isprintable() else "another process"
         raise BusyError(f"{lock.parent}: is in use by {holder}; {advice}") from None
     except OSError:
-        pass  # others have no locks
+        pass  # other network file systems do not support locks
     if not is_lock(lock, descriptor):
         os.close(descriptor)
         return None
     since = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    with suppress(OSError):  # a full disk: others learn only that the directory is in use
+    with suppress(OSError):  # full disk: other processes then only see that the directory is in use
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()} since {since}".encode())
     return descriptor
 
 
 def is_lock(path: Path, descriptor: int) -> bool:
-    """Whether a path still leads to the locked file. It may have been moved or removed since."""
+    """Whether a path still leads to the locked file, which may have been moved or removed since."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except (FileNotFoundError, NotADirectoryError):

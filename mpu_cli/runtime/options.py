@@ -1,7 +1,7 @@
-"""Options, each declared once: a field of a dataclass with its kind, default and help.
+"""Options, each declared once: a dataclass field with its kind, default and help.
 
 The command line (`mpu_cli.cli.options`), the methods of `mpu experiment`, the parameters of estimators
-(`with_parameters`) and the record in a model are made from these fields. A kind says how a text is parsed and
+(`with_parameters`) and the record in a model are generated from these fields. A kind defines how a text is parsed and
 how a value is checked.
 """
 
@@ -19,16 +19,16 @@ from typing import Any, ClassVar, TypeVar
 
 from mpu_cli.errors import DataError
 
-# How people write None where it means that a value is chosen.
+# The text for None if it means that a value is chosen automatically.
 AUTO = "auto"
 
-# Of the label frequency c: 1/c times a number of labels is finite in 64 bits.
+# Least label frequency c: 1/c times a number of labels is finite in 64 bits.
 LEAST_FREQUENCY = 1e-300
-# Of numbers that depend on the scale of the features, such as C and gamma: within 32 bits, with room for a product.
+# Limits of numbers that depend on the feature scale, such as C and gamma: within 32 bits, with room for a product.
 LEAST_POSITIVE, LARGEST_POSITIVE = 1e-30, 1e30
-# Of other weights.
+# Limits of other weights.
 LEAST_WEIGHT, LARGEST_WEIGHT = 1e-6, 1e6
-# Of counts: more than anyone needs.
+# Limits of counts: more than anyone needs.
 MOST_LEVELS = 100
 MOST_EPOCHS = 10**6
 MOST_INSTANCES = 10**12
@@ -37,21 +37,21 @@ _PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """The values that an option takes: some words, of which `AUTO` stands for None; of a subclass, others too."""
+    """The allowed values of an option: some words, with `AUTO` for None; subclasses allow other values too."""
 
     words: tuple[str, ...] = ()
-    metavar: ClassVar[str] = ""  # name of another value in the help
-    type: ClassVar[str] = ""  # of another value, as documentation has it
-    range: ClassVar[str] = ""  # of numbers, in words
+    metavar: ClassVar[str] = ""  # placeholder for other values in the help
+    type: ClassVar[str] = ""  # type of other values in the documentation
+    range: ClassVar[str] = ""  # range of numbers, in words
 
     def parse(self, text: str) -> Any:
-        """Return the value that a text stands for; ValueError, whose message is for users, if it stands for none."""
+        """Return the value that a text represents; ValueError, with a message for users, if it is invalid."""
         if text in self.words:
             return None if text == AUTO else text
         return self._parsed(text)
 
     def check(self, value: Any) -> Any:
-        """Return a value from Python as a plain Python value; ValueError if it is of a wrong type or out of range."""
+        """Return a value from Python as a plain Python value; ValueError if its type is wrong or it is out of range."""
         if isinstance(value, str) and value in self.words:
             return None if value == AUTO else value
         return self._checked(value)
@@ -63,7 +63,7 @@ class Kind:
         raise self._refused(value, "")
 
     def _refused(self, value: Any, others: str) -> ValueError:
-        """Return the error that names the values that are allowed: words, and others."""
+        """Return the error that lists the allowed values: words, and others."""
         words = ", ".join(self.words)
         return ValueError(
             f"{value!r}: give " + (f"{words}, or {others}" if words and others else others or f"one of {words}")
@@ -71,20 +71,20 @@ class Kind:
 
     @property
     def written(self) -> str:
-        """The values as the help has them."""
-        words = self.words if len(self.words) <= 8 else ("word",)  # that many do not fit in a line
+        """The values as written in the help."""
+        words = self.words if len(self.words) <= 8 else ("word",)  # more do not fit on a line
         return "|".join(filter(None, (*words, self.metavar)))
 
     @property
     def documented(self) -> str:
-        """The type of a parameter, as documentation has it."""
+        """The type of a parameter, as written in the documentation."""
         words = ", ".join(f'"{word}"' for word in self.words).join("{}") if self.words else ""
         return " or ".join(filter(None, (words, self.type)))
 
 
 @dataclass(frozen=True)
 class Real(Kind):
-    """A finite number from `least` to `most`; None: without an upper limit."""
+    """A finite number from `least` to `most`; None: no upper limit."""
 
     least: float
     most: float | None = None
@@ -111,7 +111,7 @@ class Real(Kind):
         return plain(value)
 
     def includes(self, value: Any) -> Any:
-        """Whether a number, or each of an array, is finite and in the range."""
+        """Whether a number, or each number in an array, is finite and in the range."""
         return (self.least <= value) & ((value < math.inf) if self.most is None else (value <= self.most))
 
     @property
@@ -120,7 +120,7 @@ class Real(Kind):
         least, most = (f"{end:,}" if isinstance(end, int) else f"{end:g}" for end in (self.least, self.most or 0))
         if self.least == LEAST_FREQUENCY:
             return f"above 0 and at most {most}"
-        # Beyond some number a limit is there for the machine, and tells people nothing.
+        # Very large limits exist for technical reasons, and do not help users.
         has_most = self.most is not None and (self.type == "float" or self.most <= 10**9)
         return f"from {least}" + f" to {most}" * has_most
 
@@ -135,7 +135,7 @@ class Integer(Real):
 
 
 class Threads(Integer):
-    """A number of threads, at most one per core: more gain nothing, and the system may refuse them; -1 is that many."""
+    """A number of threads, at most one per core, since more gain nothing and may be refused; -1: one per core."""
 
     def _checked(self, value: Any) -> int:
         if not (jobs := super()._checked(value)):
@@ -169,9 +169,9 @@ class Span(Kind):
 
 @dataclass(frozen=True)
 class PerLabel(Real):
-    """A number, or one for each label: from Python an array, on the command line a file."""
+    """A number, or one for each label: an array from Python, a file on the command line."""
 
-    some: bool = False  # whether NaN is allowed where the number of a label is not known
+    some: bool = False  # whether NaN is allowed for labels whose number is unknown
     metavar = "number|file"
 
     @property
@@ -181,7 +181,7 @@ class PerLabel(Real):
         return "float, array_like of shape (q,)" + (f" or {others}" if self.some else "")
 
     def _parsed(self, text: str) -> float | Path:
-        """Return the number, or the path of the file. One that is not there is refused before any data are read."""
+        """Return the number, or the path of the file. A missing file is refused before any data are read."""
         try:
             return super()._parsed(text)
         except ValueError as error:
@@ -193,7 +193,7 @@ class PerLabel(Real):
 
     def _checked(self, value: Any) -> Any:
         """Return a float, or an array of float64."""
-        import numpy as np  # which the help need not wait for
+        import numpy as np  # not at the top, so that the help need not wait for it
 
         if np.ndim(value) == 0:
             return super()._checked(value)
@@ -209,7 +209,7 @@ class PerLabel(Real):
 def checked(kind: Kind, name: str, value: Any) -> Any:
     """Check a value from Python for a parameter of this name, and return it as a plain Python value.
 
-    Raises DataError (it is of a wrong type, or out of its range).
+    Raises DataError (it has the wrong type, or is out of range).
     """
     try:
         return kind.check(value)
@@ -223,8 +223,8 @@ POSITIVE = Real(LEAST_POSITIVE, LARGEST_POSITIVE)
 WEIGHT = Real(LEAST_WEIGHT, LARGEST_WEIGHT)
 WEIGHT_OR_0 = Real(0, LARGEST_WEIGHT)
 
-# Constants of a model of propensities, `mpu_cli.evaluation.incomplete`; no number overflows within these. The
-# defaults are those of Jain et al. for all collections but Amazon's (0.6, 2.6) and Wikipedia (0.5, 0.4).
+# Constants of the propensity model in `mpu_cli.evaluation.incomplete`; nothing overflows within these ranges. The
+# defaults are those of Jain et al. for all collections except Amazon (0.6, 2.6) and Wikipedia (0.5, 0.4).
 PROPENSITY_A, PROPENSITY_A_RANGE = 0.55, Real(0, 10)
 PROPENSITY_B, PROPENSITY_B_RANGE = 1.5, Real(0.001, 1e6)
 
@@ -233,11 +233,11 @@ PROPENSITY_B, PROPENSITY_B_RANGE = 1.5, Real(0.001, 1e6)
 class Option:
     """The declaration of an option in a field."""
 
-    name: str  # as in Python; the command line has hyphens for underscores
+    name: str  # as in Python; the command line has hyphens instead of underscores
     kind: Kind
-    default: Any  # None where the value is chosen: written as `AUTO` if the kind has that word
+    default: Any  # None if the value is chosen automatically: written as `AUTO` if the kind has that word
     help: str
-    letter: str | None = None  # A second name on the command line, as "j" of ``-j``
+    letter: str | None = None  # A second name on the command line, such as "j" for ``-j``
 
     @property
     def has_auto(self) -> bool:
@@ -245,24 +245,24 @@ class Option:
         return AUTO in self.kind.words
 
     def check(self, value: Any) -> Any:
-        """Return a value from Python as a plain Python value, `AUTO` as None; DataError as `checked`."""
+        """Return a value from Python as a plain Python value, `AUTO` as None; DataError as for `checked`."""
         if value is None and self.default is None and not self.has_auto:
             return None
         return checked(self.kind, self.name, value)
 
     @property
     def written_default(self) -> Any:
-        """The default as people write it."""
+        """The default as users write it."""
         return AUTO if self.default is None and self.has_auto else self.default
 
 
 def declared(kind: Kind, default: Any, help: str, letter: str | None = None) -> Any:
-    """Return the field of a dataclass that declares an option."""
+    """Return a dataclass field that declares an option."""
     return field(default=default, metadata={"kind": kind, "help": help, "letter": letter})
 
 
 def options_of(declaration: type) -> dict[str, Option]:
-    """Return the options that a dataclass declares, by name: its own first, then those that it shares with others."""
+    """Return the options that a dataclass declares, by name: its own first, then the inherited ones."""
     declared = {f.name: Option(f.name, default=f.default, **f.metadata) for f in fields(declaration) if f.metadata}
     own_first = [name for part in declaration.__mro__ for name in inspect.get_annotations(part)]
     return {name: declared[name] for name in own_first if name in declared}
@@ -272,7 +272,7 @@ Estimator = TypeVar("Estimator", bound=type)
 
 
 def with_parameters(options: Iterable[Option]) -> Callable[[Estimator], Estimator]:
-    """Return what gives an estimator declared options as parameters, before those of its own constructor.
+    """Return a class decorator that adds declared options to an estimator's parameters, before its constructor's own.
 
     ``{parameters}`` in its docstring is replaced by their description. The constructor takes them as keywords.
     """
@@ -280,7 +280,7 @@ def with_parameters(options: Iterable[Option]) -> Callable[[Estimator], Estimato
 
     def decorate(estimator: Estimator) -> Estimator:
         own = vars(estimator)["__init__"]
-        self, *others, _ = inspect.signature(own).parameters.values()  # the last one stands for those declared
+        self, *others, _ = inspect.signature(own).parameters.values()  # the last one represents the declared options
         taken = [
             inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=option.written_default)
             for option in options
@@ -296,7 +296,7 @@ def with_parameters(options: Iterable[Option]) -> Callable[[Estimator], Estimato
 
         constructor.__signature__ = inspect.Signature([self, *taken, *others])  # type: ignore[attr-defined]
         estimator.__init__ = constructor  # type: ignore[misc]
-        if estimator.__doc__:  # python -OO has none
+        if estimator.__doc__:  # absent with python -OO
             estimator.__doc__ = inspect.cleandoc(estimator.__doc__).replace("{parameters}", _described(options))
         return estimator
 

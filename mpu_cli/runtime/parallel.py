@@ -1,4 +1,4 @@
-"""Work in threads, and a pipeline that works a few pieces ahead."""
+"""Threads, and a pipeline that works a few pieces ahead."""
 
 import os
 import sys
@@ -14,16 +14,16 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 _limiting = Lock()
-_limited: list[Any] = []  # one per caller within `blas_on_one_thread`; the first one set the limit
+_limited: list[Any] = []  # one per caller inside `blas_on_one_thread`; the first one set the limit
 
 
 def threads(jobs: int) -> int:
-    """Return the number of threads for a number of jobs; -1 is one per core."""
+    """Return the number of threads for a number of jobs; -1: one per core."""
     return (os.cpu_count() or 1) if jobs == -1 else jobs
 
 
 def in_background(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """Call a function in a daemon thread: the process does not wait for it when it ends."""
+    """Call a function in a daemon thread, which the process does not wait for when it exits."""
     future: Future[Any] = Future()
 
     def call() -> None:
@@ -37,17 +37,17 @@ def in_background(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
 
 
 def within(seconds: float, function: Callable[[], Any]) -> Any:
-    """Return ``function()``, or raise TimeoutError after some seconds and leave it alone, in a thread of its own."""
+    """Return ``function()``, run in its own thread; or raise TimeoutError after some seconds, and let it run on."""
     return in_background(function).result(seconds)
 
 
 def run(
     function: Callable[..., Any], argument_tuples: Iterable[tuple[Any, ...]], jobs: int
 ) -> Generator[Any, None, None]:
-    """Yield ``function(*arguments)``, a plain function of arrays, for each tuple, in order.
+    """Yield ``function(*arguments)`` for each tuple, in order; the function must be a plain function of arrays.
 
-    Threads share the arrays, and the kernels, NumPy and SciPy release the GIL in their loops. BLAS gets one thread per
-    thread of ours, whatever `jobs` is, so that the order of sums does not depend on the number of threads.
+    Threads share the arrays, and the kernels, NumPy and SciPy release the GIL in their loops. BLAS uses one thread in
+    each of our threads, whatever `jobs` is, so that the summation order does not depend on the number of threads.
     """
     with blas_on_one_thread():
         yield from map_ahead(lambda arguments: function(*arguments), argument_tuples, jobs)
@@ -66,20 +66,20 @@ def blas_on_one_thread() -> Iterator[None]:
                 _limited[0].restore_original_limits()
                 _limited.clear()
             else:
-                _limited.pop()  # the first one has the original limits
+                _limited.pop()  # the first one stores the original limits
 
 
 @lru_cache(maxsize=1)
 def _libraries(n_modules: int) -> ThreadpoolController:
-    """Find the libraries that have threads, which takes milliseconds: again only where modules have been imported."""
+    """Find the libraries with thread pools, again only if modules have been imported, since it takes milliseconds."""
     return ThreadpoolController()
 
 
 def map_ahead(function: Callable[..., Any], pieces: Iterable[Any], jobs: int) -> Iterator[Any]:
     """Yield ``function(piece)`` for each piece, in order; the function runs in `jobs` threads, -1 for one per core.
 
-    The calling thread takes the pieces from their source, at most two per thread ahead. So memory stays bounded however
-    slowly the results are used. If the source raises an error, that comes after the results of the pieces before.
+    The calling thread takes the pieces from their source, at most two per thread ahead, so memory stays bounded however
+    slowly the results are used. An error of the source is raised after the results of the preceding pieces.
     """
     n_threads = threads(jobs)
     pool = ThreadPoolExecutor(n_threads)
@@ -90,13 +90,13 @@ def map_ahead(function: Callable[..., Any], pieces: Iterable[Any], jobs: int) ->
             yield ahead.popleft().result()
             ahead.extend(islice(submitted, 1))
     finally:
-        # Without waiting: a generator that is given up may be finished by the garbage collector, in any thread at any
-        # moment, also in one that is just starting and holds the lock by which threads are joined.
+        # Without waiting: the garbage collector may close an abandoned generator in any thread at any moment, even in
+        # one that is just starting and holds the lock needed for joining threads.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _submitted(pool: ThreadPoolExecutor, function: Callable[..., Any], pieces: Iterable[Any]) -> Iterator[Future[Any]]:
-    """Take a piece and submit it whenever the next future is asked for."""
+    """Take and submit one piece whenever the next future is requested."""
     try:
         for piece in pieces:
             yield pool.submit(function, piece)

@@ -1,6 +1,6 @@
-"""The context of a run: the machine, seed, threads, kernels, and a callback for progress, which is told of each step.
+"""The context of a run: the machine, seed, threads, kernels, and a callback that reports each step.
 
-Kernels are the inner loops: NumPy's, the reference, or compiled by numba (extra ``fast``). Two runs in one process do
+Kernels are the inner loops: the reference in NumPy, or compiled by numba (extra ``fast``). Two runs in one process do
 not affect each other.
 """
 
@@ -20,12 +20,12 @@ from mpu_cli.runtime.options import AUTO, Integer, Kind, Threads, declared
 KERNELS = ("numpy", "numba")
 
 # Called at the start of every step with its name, as in messages, and its amount of work (None: unknown). It returns a
-# context manager, which is open during the step. That gives a function to call with newly finished work, by default 1.
+# context manager, open during the step, that yields a function to call with newly finished work, by default 1.
 Observer = Callable[..., AbstractContextManager[Callable[..., None]]]
 
 
 class Bytes(int):
-    """An amount of work that is to read so many bytes from files."""
+    """An amount of work: the number of bytes to read from files."""
 
 
 def no_observer(name: str, ticks: int | None = None) -> AbstractContextManager[Callable[..., None]]:
@@ -34,7 +34,7 @@ def no_observer(name: str, ticks: int | None = None) -> AbstractContextManager[C
 
 
 def available_memory() -> int:
-    """Bytes that can be used without swapping, or the memory of the machine if the system does not say."""
+    """Return the bytes usable without swapping, or the memory of the machine if the system does not report it."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
@@ -43,12 +43,12 @@ def available_memory() -> int:
 
 
 def machine_memory() -> int:
-    """Bytes of memory that the machine has."""
+    """Return the memory of the machine in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def peak_bytes() -> int:
-    """Return the largest resident memory so far, libraries and data mapped into memory included."""
+    """Return the peak resident memory so far, including libraries and memory-mapped data."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
@@ -61,7 +61,7 @@ def numba_installed() -> bool:
 class Run:
     """The context of a command or of a call from Python. Only the seed and the kernel affect the result.
 
-    Raises MpuError (numba was requested and is not installed).
+    Raises MpuError (numba was requested but is not installed).
     """
 
     seed: int = declared(Integer(0), 0, "Random seed. The same seed gives the same bytes.")
@@ -80,11 +80,11 @@ class Run:
 
     @property
     def compiled(self) -> bool:
-        """Whether compiled inner loops run."""
+        """Whether compiled inner loops are used."""
         return numba_installed() if self.kernel is None else self.kernel == "numba"
 
     def timed(self, seconds: dict[str, float]) -> "Run":
-        """Return the same, which also adds the wall time of each step to that of its name in a dictionary."""
+        """Return the same run, but add each step's wall time to a dictionary under its name."""
 
         @contextmanager
         def step(name: str, ticks: int | None = None) -> Iterator[Callable[..., None]]:
@@ -96,11 +96,11 @@ class Run:
         return replace(self, step=step)
 
     def quiet(self) -> "Run":
-        """Return the same without a report of steps."""
+        """Return the same run without progress reports."""
         return replace(self, step=no_observer)
 
     def on_a_worker(self) -> "Run":
-        """Return what units of work elsewhere run with: one thread each, since many of them run at a time."""
+        """Return the run for units of work on a worker: one thread each, since many of them run at the same time."""
         return Run(seed=self.seed, jobs=1, kernel="numba" if self.compiled else "numpy")
 
 

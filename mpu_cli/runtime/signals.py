@@ -14,11 +14,11 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from types import FrameType
 
-NO_THREAD = "can't start new thread"  # as Python says it
+NO_THREAD = "can't start new thread"  # Python's message
 LIMIT_OF_THREADS = "the system cannot start more threads: the process limit is reached (ulimit -u); use fewer --jobs"
 _WORDS = {int(signal.SIGHUP): "hung up", int(signal.SIGINT): "interrupted", int(signal.SIGTERM): "terminated"}
-# Delays signals until the end of a ``with`` block, such as one in which several files get their final names. Held for
-# good by the thread that ends the process, so that nothing comes after it.
+# Delays signals until the end of a ``with`` block, for example while several files get their final names. The thread
+# that ends the process holds it forever, so that nothing happens afterwards.
 unbroken = threading.RLock()
 _cleanups: list[Callable[[], None]] = []
 _askings: list[Callable[[], None]] = []
@@ -29,21 +29,21 @@ def _plain(text: str) -> None:
     os.write(2, text.encode() + b"\n")
 
 
-# Prints the last line. It must not wait for a lock that another thread may hold.
+# Prints the last line. Must not wait for a lock that another thread may hold.
 say: Callable[[str], None] = _plain
 
 
 def watch() -> None:
-    """Wait in a thread for the signals that are not ignored. Call this before any other thread is started."""
+    """Wait in a thread for the signals that are not ignored. Call this before starting any other thread."""
     global _watching
     _watching = True
-    heeded = {number for number in _WORDS if signal.getsignal(number) is not signal.SIG_IGN}  # `&` has SIGINT ignored
+    heeded = {number for number in _WORDS if signal.getsignal(number) is not signal.SIG_IGN}  # `&` ignores SIGINT
     signal.pthread_sigmask(signal.SIG_BLOCK, heeded)
     waiting = threading.Thread(target=_wait_for_any, args=(heeded,), daemon=True)
     waiting.start()
 
     def hand_over(number: int, _frame: FrameType | None) -> None:
-        assert waiting.ident is not None  # since it has been started
+        assert waiting.ident is not None  # it has been started
         signal.pthread_kill(waiting.ident, number)
 
     for number in heeded:
@@ -71,7 +71,7 @@ def finally_call(cleanup: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def asked_to_end(ask: Callable[[], None]) -> Iterator[None]:
-    """Call a function, in a thread of its own, at the first signal that comes within the ``with`` block."""
+    """Call a function, in the thread that waits for signals, at the first signal within the ``with`` block."""
     _askings.append(ask)
     try:
         yield
@@ -87,6 +87,6 @@ def _wait_for_any(heeded: set[int]) -> None:
     unbroken.acquire()
     last_deeds: list[Callable[[], None]] = [*reversed(_cleanups), partial(say, _WORDS[number])]
     for last_deed in last_deeds:
-        with suppress(Exception):  # the others have to come too, and the end: who reads what is said may be gone
+        with suppress(Exception):  # the others must run too, and the exit: the reader of stderr may be gone
             last_deed()
     os._exit(128 + number)

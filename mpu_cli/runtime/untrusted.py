@@ -1,4 +1,4 @@
-"""JSON that may come from someone who is not trusted."""
+"""JSON that may come from an untrusted source."""
 
 import json
 import math
@@ -17,10 +17,9 @@ def expect(condition: bool, otherwise: str) -> None:
 def json_value(text: str | bytes, strict: bool = False) -> Any:
     """Return the value of a JSON text.
 
-    ValueError, whose message can be part of one for users, where it is no JSON; where it is `strict`, and a key is
-    there twice, or a number is not finite; or where lists and objects in it are nested more than 100 deep,
-    which nobody means, and at which fails whatever calls itself for what is inside: the reader of JSON, its writer,
-    `repr`.
+    Raises ValueError, with a message that can be shown to users, if the text is not JSON; if `strict`, and a key is
+    duplicate or a number is not finite; or if lists and objects are nested more than 100 deep, which is never intended
+    and breaks recursive functions: the JSON reader and writer, and `repr`.
     """
     try:
         value = json.loads(text, **_STRICT if strict else {})
@@ -28,7 +27,7 @@ def json_value(text: str | bytes, strict: bool = False) -> Any:
         raise ValueError(_TOO_DEEP) from None
     except (json.JSONDecodeError, UnicodeDecodeError):
         raise ValueError("this is not JSON") from None
-    except ValueError:  # of `_STRICT`; or of a number with thousands of digits, which is none for Python
+    except ValueError:  # from `_STRICT`; or a number with thousands of digits, which Python refuses
         if strict:
             raise
         raise ValueError("this is not JSON") from None
@@ -66,7 +65,7 @@ _STRICT: dict[str, Any] = {
 
 
 def json_object(text: bytes) -> dict[str, Any]:
-    """Return the values of a JSON object, as `json_value` where it is strict; ValueError otherwise."""
+    """Return the values of a JSON object, read by `json_value` in strict mode; ValueError if it is not an object."""
     values = json_value(text, strict=True)
     expect(isinstance(values, dict), "it is not a JSON object")
     return values

@@ -1,7 +1,7 @@
 """Files at URLs, read by fsspec (extra ``url``): ``https://``, ``s3://``, ``gs://``, ``hdfs://`` and more.
 
-Credentials are a matter of the environment, as the package for each protocol has it. Messages leave out of a URL what
-may be one.
+Credentials come from the environment, as the package for each protocol defines. Messages leave out the parts of a URL
+that may contain credentials.
 """
 
 import io
@@ -14,9 +14,9 @@ from typing import Any, cast
 from mpu_cli.errors import InputError, without_secrets
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_STREAMED = ("http", "https")  # servers need not know ranges of bytes, so these are read from start to end
+_STREAMED = ("http", "https")  # servers need not support byte ranges, so these are read from start to end
 _BUFFER_BYTES = 1 << 20
-_SECONDS = 60.0  # that a server may say nothing
+_SECONDS = 60.0  # that a server may stay silent
 
 
 def is_url(source: object) -> bool:
@@ -25,7 +25,7 @@ def is_url(source: object) -> bool:
 
 
 def file_name(source: str | Path) -> Path:
-    """Return a path for the suffix and stem of a file, or of one at a URL.
+    """Return a path with the name of a local file, or of a file at a URL.
 
     >>> str(file_name("https://example.org/data/news.svm.gz?key=1"))
     'news.svm.gz'
@@ -40,11 +40,11 @@ def file_name(source: str | Path) -> Path:
 
 @contextmanager
 def open_url(url: str) -> Iterator[io.BufferedReader]:
-    """Open the file at a URL for reading, as it is.
+    """Open the file at a URL for reading, without decompression.
 
     Yields a stream, whose errors are InputErrors too.
-    Raises InputError (fsspec or the package for the protocol is not installed, there is no such file, or it cannot be
-    read; while it is read in the ``with`` block: the connection fails).
+    Raises InputError (fsspec or the package for the protocol is not installed, the file does not exist or cannot be
+    read; while reading in the ``with`` block: the connection fails).
     """
     with _said(url):
         system, path = _file_system(url)
@@ -66,30 +66,30 @@ def _file_system(url: str) -> tuple[Any, str]:
         ) from None
     try:
         return url_to_fs(url, **(_http_options(url) if _protocol(url) in _STREAMED else {}))
-    except ImportError as error:  # fsspec says which package to install
+    except ImportError as error:  # fsspec names the package to install
         problem = f"{_protocol(url)}:// needs a package that is not installed: {error}"
         raise InputError(url, None, problem) from None
-    except ValueError as error:  # or that there is none
+    except ValueError as error:  # fsspec does not support the protocol
         raise InputError(url, None, f"cannot be read: {without_secrets(str(error))}") from None
 
 
 def _http_options(url: str) -> dict[str, Any]:
-    """Return how a server is asked, unless fsspec is configured otherwise (https://filesystem-spec.readthedocs.io)."""
+    """Return HTTP client options, unless fsspec is configured otherwise (https://filesystem-spec.readthedocs.io)."""
     from aiohttp import ClientTimeout
     from fsspec.config import conf
 
     client = {
         "timeout": ClientTimeout(total=None, sock_connect=_SECONDS, sock_read=_SECONDS),  # large files take long
         "trust_env": True,  # proxies, and passwords in ~/.netrc
-        "headers": {"Accept-Encoding": "identity"},  # compressed files come as they are,
-        "auto_decompress": False,  # also from servers that call a file's own compression one of the way
+        "headers": {"Accept-Encoding": "identity"},  # compressed files arrive unchanged,
+        "auto_decompress": False,  # even if a server declares the file's own compression as a transfer encoding
     }
     return {"client_kwargs": client | conf.get(_protocol(url), {}).get("client_kwargs", {})}
 
 
 @contextmanager
 def _said(url: str) -> Iterator[None]:
-    """Turn whatever goes wrong, in any of many packages, into an error that names the URL."""
+    """Turn any exception, from any of many packages, into an error that names the URL."""
     try:
         yield
     except InputError:
@@ -101,14 +101,14 @@ def _said(url: str) -> Iterator[None]:
 def _reason(error: BaseException) -> str:
     if isinstance(error, FileNotFoundError):
         cause = error.__cause__
-        # To fsspec, whatever an HTTP server answers, and no answer, is a file that is not there.
+        # fsspec reports any HTTP error, and a missing answer, as a file that does not exist.
         return "there is no such file" if cause is None or getattr(cause, "status", None) == 404 else _reason(cause)
     text = " ".join(without_secrets(str(error)).split())
     return f"{text or 'no answer'} ({type(error).__name__})"
 
 
 class _Remote(io.RawIOBase):
-    """A file of fsspec whose errors name its URL."""
+    """An fsspec file whose errors name its URL."""
 
     def __init__(self, file: Any, url: str) -> None:
         self._file, self._url = file, url
