@@ -1,11 +1,11 @@
-"""The process ``mpu``, also as ``python -m mpu_cli``: it heeds signals before it imports anything that takes time."""
+"""The process ``mpu``, also as ``python -m mpu_cli``: it handles signals before any slow import."""
 
 import gc
 import signal
 import sys
 
-# New objects after which garbage is looked for. Imports make half a million and leave none; at Python's default of 700,
-# looking took a sixth of the start.
+# Number of new objects between garbage collections. Imports create half a million and no garbage; at Python's default
+# of 700, collections took a sixth of the start-up time.
 _OBJECTS = 100_000
 
 

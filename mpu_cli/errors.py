@@ -1,4 +1,4 @@
-"""Errors, and what messages have in common.
+"""Errors, and functions to format messages.
 
 Every error that a user can fix is an `MpuError`. The command line prints it as ``error: ...`` and exits with its
 status. Any other exception that reaches the user is a bug.
@@ -9,20 +9,20 @@ import re
 from collections.abc import Iterable
 
 STANDARD_STREAM = "-"
-# Control characters, and those that separate lines or paragraphs.
+# Control characters, and line and paragraph separators.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-# By which what follows, or what is before, is shown as another text than it is.
+# Characters that change the direction of the text around them, so that it is displayed differently.
 _DIRECTION = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_MOST_CHARACTERS = 10_000  # of a message: the rest is what strangers have written
+_MOST_CHARACTERS = 10_000  # of a message: longer ones quote foreign input
 _WORD = re.compile(r"\S+")
-# After the protocol of a URL: user and password, in which there is a slash where what seems to be a port is none.
+# After the protocol of a URL: user and password, which may contain a slash if the apparent port is not a number.
 _USER = re.compile(r"\A(?:[^/]*@|[^/:\[]*:(?![0-9]+(?:[/?#'\"),;:.\s]|\Z)).*@)", re.DOTALL)
 _AFTER = "'\"),;:."  # a URL in a message
 _LEFT_OUT = re.compile(r"\.\.\.(?:['\"),;:.\s]|\Z)")
 
 
 class MpuError(Exception):
-    """A failed run. The message says what is wrong and what to do about it.
+    """A failed run. The message explains the problem and how to fix it.
 
     Attributes
     ----------
@@ -34,19 +34,19 @@ class MpuError(Exception):
 
 
 class MpuWarning(UserWarning):
-    """A reason not to trust a result. Callers from Python get it by `warnings.warn`."""
+    """A reason not to trust a result. Python callers get it by `warnings.warn`."""
 
 
 def shown(path: object, stream: str = "input") -> str:
     """Return the name of a file for messages: ``-`` becomes ``standard input`` or ``standard output``.
 
-    A URL is shown without what may be secret in it.
+    A URL is shown without the parts that may be secret.
     """
     return f"standard {stream}" if str(path) == STANDARD_STREAM else _without_secrets(str(path))
 
 
 def without_secrets(text: str) -> str:
-    """Return a text for a message: its URLs have neither user, password nor query, and a long one lacks its middle.
+    """Return a text for a message: remove users, passwords and queries from URLs, and the middle of a long text.
 
     Examples
     --------
@@ -55,14 +55,14 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("'http://example.org/subjects#17' is no label")
     "'http://example.org/subjects#17' is no label"
     """
-    if len(text) > _MOST_CHARACTERS:  # whole words are left out: of a URL, a part may be a secret
+    if len(text) > _MOST_CHARACTERS:  # leave out whole words: a part of a URL may be secret
         half = _MOST_CHARACTERS // 2
         text = " ".join([*text[:half].split()[:-1], "[...]", *text[-half:].split()[1:]])
     return _WORD.sub(lambda word: _without_secrets(word[0]), text)
 
 
 def _without_secrets(word: str) -> str:
-    """Return the same of a word, or of a name with blanks in it: all after a protocol may be of the URL."""
+    """Do the same for a word, or a name with blanks in it: everything after a protocol may belong to the URL."""
     public = tail = ""
     before, mark, url = word.partition("://")
     while mark:
@@ -78,12 +78,12 @@ def _without_secrets(word: str) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number with its noun, whose plural has an s: ``1 label``, ``1,200 labels``."""
+    """Return a number with its noun, with a plural in s: ``1 label``, ``1,200 labels``."""
     return f"{count:,} {noun}" + "s" * (count != 1)
 
 
 def abridged(texts: Iterable[object], count: int) -> str:
-    """Join texts, the first of `count`; ``...`` at the end stands for the others."""
+    """Join the first of `count` texts; ``...`` at the end represents the others."""
     listed = list(map(str, texts))
     return ", ".join(listed) + ", ..." * (count > len(listed))
 
@@ -94,7 +94,7 @@ def one_line(text: str) -> str:
 
 
 def for_terminal(text: str) -> str:
-    """Return the same for people to read: also what turns the direction of writing is escaped."""
+    """Escape control characters and those that change the direction of writing, for display to people."""
     return _DIRECTION.sub(_escaped, one_line(text))
 
 
@@ -114,9 +114,9 @@ class InputError(MpuError):
     source : str, Path or Files
         The file as the user named it.
     line : int or None
-        Line number, from 1; None where the whole file is meant.
+        Line number, from 1; None for the whole file.
     problem : str
-        What is wrong there, and what to do.
+        The problem, and how to fix it.
     """
 
     def __init__(self, source: object, line: int | None, problem: str) -> None:
@@ -127,11 +127,11 @@ class InputError(MpuError):
         super().__init__(f"{place}: {problem}")
 
     def __reduce__(self) -> tuple[type, tuple[str, int | None, str]]:
-        return type(self), (self.source, self.line, self.problem)  # for other processes
+        return type(self), (self.source, self.line, self.problem)  # to send it to other processes
 
 
 def changed(source: object) -> InputError:
-    """Return the error of a file that is not what it was when it was read before."""
+    """Return the error for a file that has changed since it was first read."""
     return InputError(source, None, "changed while it was being read; try again")
 
 
@@ -146,7 +146,7 @@ class BusyError(MpuError):
 
 
 class RejectedError(MpuError):
-    """A model that is not good enough: to take the place of the present one, which stays, or for ``--fail-below``."""
+    """A model that is not good enough to replace the present one, which is kept, or for ``--fail-below``."""
 
     exit_status = 3
 
@@ -156,7 +156,7 @@ class ClusterError(MpuError):
 
 
 class FilesError(MpuError):
-    """Files that a command cannot have: one would overwrite another, or is no place to write. Nothing has been read."""
+    """Files that a command cannot use: one would overwrite another, or cannot be written. Nothing has been read."""
 
     exit_status = 2
 
@@ -175,4 +175,4 @@ class OverflowingError(MpuError):
 
 
 class TooLargeError(MpuError):
-    """The request would not fit in memory. The message states the size needed."""
+    """A request that does not fit in memory. The message states the size needed."""

@@ -1,3 +1,3 @@
-"""The version of mpu, in a module of its own so that every part can name it without importing the others."""
+"""The version of mpu, in its own module so that every part can name it without importing the others."""
 
 __version__ = "1.0.0"
