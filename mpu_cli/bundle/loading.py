@@ -1,12 +1,12 @@
-"""A trained model, and how it is loaded: the manifest, then the files that it names, which no one need trust.
+"""A trained model, and how to load it: the manifest, then the files that it names, which may be untrusted.
 
-``manifest.json`` has the numbers of a model, and names and checksums of the files with its arrays.
+``manifest.json`` contains the numbers of a model, and the names and checksums of the files with its arrays.
 
-A file of arrays is an ``.npz`` as NumPy writes it. Before memory is allocated, the size of the file and the name,
-dtype, shape and position of each array are compared with the manifest. Nothing is inflated or unpickled, and no array
-is larger than its file.
+An array file is an ``.npz`` as NumPy writes it. Before memory is allocated, the size of the file and the name, dtype,
+shape and position of each array are compared with the manifest. Nothing is inflated or unpickled, and no array is
+larger than its file.
 
-The names of a model's labels are text, with a line ``number<TAB>name`` for each label. The vectoriser is in the form of
+The label names are text, with a line ``number<TAB>name`` for each label. The vectoriser is in the format of
 `mpu_cli.text.stored`.
 """
 
@@ -40,10 +40,10 @@ MANIFEST = "manifest.json"
 MOST_BYTES = 1 << 25
 # Values for each label, in the first file.
 OF_LABELS: dict[str, type] = {"labels": np.int64, "c": np.float64, "thresholds": np.float32}
-# In place of the option c in a manifest: c is in the array of that name, one for each label.
+# Replaces the option c in a manifest if each label has its own c, in the array `c`.
 C_OF_LABELS = "labels"
 ARRAYS_NAME = re.compile(r"(level\d+|kernel)-[0-9a-f]{16}\.npz")
-# The names of files that not every model has: of the names of labels, the vectoriser, and which labels imply others.
+# Names of optional files: the label names, the vectoriser, and the labels that imply others.
 OTHER_NAMES = {
     "names": re.compile(r"labels-[0-9a-f]{16}\.txt"),
     "vectorizer": re.compile(r"vectorizer-[0-9a-f]{16}\.bin"),
@@ -54,7 +54,7 @@ ORIGIN_NAME = re.compile(r"training-[0-9a-f]{16}\.json")
 
 @dataclass(frozen=True)
 class Manifest:
-    """The content of a manifest; `writing` writes one."""
+    """The content of a manifest, as written by `writing`."""
 
     options: dict[str, Any]
     n_features: int
@@ -62,26 +62,26 @@ class Manifest:
     n_known: int  # number of features that occurred in training
     numbers: dict[str, Any]  # the numbers of the predictor
     files: list[tuple[str, str]]  # name and SHA-256 of the file of each part
-    others: dict[str, tuple[str, str]]  # the same of the others that there are, by the keys of `OTHER_NAMES`
-    pairs: int = 0  # of a label and one that it implies
+    others: dict[str, tuple[str, str]]  # the same for the optional files that exist, by the keys of `OTHER_NAMES`
+    pairs: int = 0  # number of pairs of a label and a label that it implies
 
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A predictor of q labels with all that predicting files needs."""
+    """A predictor of q labels with everything needed to predict files."""
 
     predictor: StackedModel
     label_ids: np.ndarray  # int64, shape (q,): the label, as written in files, of each column
     c: np.ndarray  # float64, shape (q,): label frequencies used in training
     occurring: Columns  # the features that occurred in training
     options: dict[str, Any]  # options and estimates of the training, for the record; JSON values
-    names: LabelNames | None = None  # of these labels, if they have any
-    packed_vectorizer: bytes | None = None  # what made the data of texts, if any, in the form of `mpu_cli.text.stored`
-    implies: csr_array | None = None  # bool, shape (q, q): whether the label of a row implies that of a column
-    origin: bytes | None = None  # how it was trained (see `mpu_cli.bundle.provenance`); no prediction depends on it
+    names: LabelNames | None = None  # of these labels, if they have names
+    packed_vectorizer: bytes | None = None  # the vectoriser of texts, if any, in the format of `mpu_cli.text.stored`
+    implies: csr_array | None = None  # bool, shape (q, q): whether the row's label implies the column's label
+    origin: bytes | None = None  # how it was trained (see `mpu_cli.bundle.provenance`); not used for predictions
 
     def shown_labels(self, numbers: bool = False) -> np.ndarray:
-        """Return the names of its labels; their numbers if `numbers` is true or there are no names."""
+        """Return the label names; the label numbers if `numbers` is true or the model has no names."""
         if self.names is None or numbers:
             return self.label_ids
         return np.array([self.names.shown(number) for number in self.label_ids.tolist()], object)
@@ -93,9 +93,9 @@ def digest(values: dict[str, Any]) -> str:
 
 
 def parse(path: Path, text: bytes) -> Manifest:
-    """Parse and check the manifest of a model, whose path is for messages.
+    """Parse and check the manifest of a model; the path is used in messages.
 
-    Raises ModelError (it is damaged, or of another format version).
+    Raises ModelError (it is damaged, or has another format version).
     """
     with refusing_damage(f"{path}: manifest.json is damaged"):
         values = json_object(text)
@@ -123,13 +123,13 @@ def parse(path: Path, text: bytes) -> Manifest:
 
 
 def origin_name(manifest: bytes) -> str:
-    """Return the name of the file that has how the model of a manifest was trained (see `provenance`)."""
+    """Return the name of the file that records how a manifest's model was trained (see `provenance`)."""
     return f"training-{hashlib.sha256(manifest).hexdigest()[:16]}.json"
 
 
 @contextmanager
 def refusing_damage(problem: str) -> Iterator[None]:
-    """Raise ModelError, which begins with a problem, for what the values of a damaged model raise."""
+    """Turn exceptions from the values of a damaged model into a ModelError that begins with a problem."""
     try:
         yield
     except (ValueError, KeyError, TypeError, OverflowError) as error:
@@ -138,14 +138,14 @@ def refusing_damage(problem: str) -> Iterator[None]:
 
 
 def manifest_of(model: Path) -> bytes | None:
-    """Return the manifest of a model, by which two are the same; None if there is none, or it cannot be read."""
+    """Return a model's manifest, which is equal for equal models; None if it is missing or cannot be read."""
     with suppress(OSError, ValueError):
         return read_small(model / MANIFEST)
     return None
 
 
 def read_small(path: Path) -> bytes:
-    """Read a regular file of at most `MOST_BYTES`; ValueError where it is larger; else errors as for `open_regular`."""
+    """Read a regular file of at most `MOST_BYTES`; ValueError if it is larger; other errors as for `open_regular`."""
     with open_regular(path) as file:
         expect(os.fstat(file.fileno()).st_size <= MOST_BYTES, f"it has more than {MOST_BYTES:,} bytes")
         return file.read()
@@ -159,7 +159,7 @@ def _file(entry: dict[str, Any], pattern: re.Pattern[str]) -> tuple[str, str]:
 
 
 def load(path: str | os.PathLike[str]) -> TrainedModel:
-    """Load a model, possibly from someone who is not trusted, and check every part of it.
+    """Load a model, possibly from an untrusted source, and check every part of it.
 
     Raises ModelError (the model is missing, damaged, or was written by a newer version).
     """
@@ -227,23 +227,23 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
     return TrainedModel(restored, labels, c, occurring, options, names, vectorizer, implies)
 
 
-# Headers and directory of an .npz, an array; NumPy uses about 400.
+# Bytes for headers and directory in an .npz, for each array; NumPy uses about 400.
 _OVERHEAD = 4096
-_LONGEST_HEADER = 512  # of an array
+_LONGEST_HEADER = 512  # for one array
 
 
 def ascending(array: np.ndarray) -> bool:
-    """Whether each number is larger than the one before; their differences might leave the range of their type."""
+    """Whether each number is larger than the one before; compared directly, since differences might overflow."""
     return bool(np.all(array[1:] > array[:-1]))
 
 
 def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarray]:
-    """Read the arrays of a file, each of the dtype and shape that its layout has, and finite.
+    """Read the arrays in a file, and check that they are finite and have the dtypes and shapes in the layout.
 
-    The checksum is its SHA-256, hexadecimal.
+    The checksum is its hexadecimal SHA-256.
 
-    Raises FileNotFoundError, ModelError (the file is damaged, has other arrays, or cannot be read), TooLargeError (its
-    arrays exceed the free memory).
+    Raises FileNotFoundError, ModelError (the file is damaged, contains other arrays, or cannot be read), TooLargeError
+    (its arrays exceed the free memory).
     """
     try:
         with open_regular(path) as file:
@@ -270,7 +270,7 @@ def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarr
 
 
 def _read_array(archive: zipfile.ZipFile, name: str, dtype: type, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an array of an archive, if its header is that of this dtype and shape."""
+    """Return an array from an archive, if its header has this dtype and shape."""
     member = archive.getinfo(f"{name}.npy")
     expect(member.compress_type == zipfile.ZIP_STORED, f"{name} is compressed")
     kind, sizes = np.dtype(dtype).str, re.escape(str(shape))

@@ -1,7 +1,7 @@
-"""A model's predictor as numbers and arrays, and its reverse from files that may be damaged.
+"""Convert a model's predictor to numbers and arrays, and restore it from files that may be damaged.
 
-The manifest has the numbers; the arrays are in one file for each level, and one for the features of a kernel. The
-layout of these files follows from the numbers.
+The manifest contains the numbers; the arrays are in one file for each level, and one for kernel features. The numbers
+determine the layout of these files.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from mpu_cli.core.stacking import StackedModel
 from mpu_cli.runtime.untrusted import expect
 from mpu_cli.svmlight.grammar import MAX_ID
 
-# The dtype and the shape of each array of a file.
+# The dtype and shape of each array in a file.
 Layout = dict[str, tuple[type, tuple[int, ...]]]
 Parts = dict[str, dict[str, np.ndarray]]
 
-# Of a calibration, and how large their values can be.
+# Arrays of a calibration, and the largest absolute value in them.
 _LOG_ODDS = ("predicted", "actual")
 _LARGEST_LOG_ODDS = 1e4
 _KERNEL = "kernel"
@@ -31,15 +31,15 @@ _OF_KERNEL = ("mean", "deviation", "landmarks", "normalization")
 
 
 def whole(number: Any, least: int = 0) -> int:
-    """Return a JSON value that is a whole number; ValueError if it is none, or less than `least`."""
+    """Return a JSON value if it is a whole number of at least `least`; otherwise ValueError."""
     expect(type(number) is int and number >= least, f"a whole number from {least} is missing")
     return number
 
 
 def number_list(values: Any, name: str, dtype: type) -> np.ndarray:
-    """Return a JSON value that is a list of numbers, whole ones for an integer dtype, as an array.
+    """Return a JSON list of numbers as an array; with an integer dtype, they must be whole numbers.
 
-    Types are checked first, since NumPy would give every text of a list the length of the longest. ValueError or
+    Types are checked first, since NumPy would pad every text in a list to the length of the longest. ValueError or
     OverflowError if types or sizes are wrong.
     """
     types = {int} if np.issubdtype(dtype, np.integer) else {int, float}
@@ -53,7 +53,7 @@ def _real(number: Any) -> float:
 
 
 def numbers_of(model: StackedModel) -> dict[str, Any]:
-    """Return the JSON values of a model that are not in its arrays."""
+    """Return a model's JSON values, which are not in its arrays."""
     top, kernel = model.top, model.rbf
     calibrations = model.calibrations or (None,) * len(model.levels)
     return {
@@ -91,7 +91,7 @@ def _weights(weights: np.ndarray | csr_array) -> dict[str, np.ndarray]:
 
 
 def layouts(numbers: dict[str, Any], n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
-    """Yield name and layout of each part of a model of q labels; `n_known` of D features occurred in training."""
+    """Yield the name and layout of each part of a model of q labels; `n_known` of D features occurred in training."""
     n_levels, entries, kernel = whole(numbers["levels"], 1), numbers["entries"], numbers["kernel"]
     expect(type(entries) is list and len(entries) == n_levels, "entries are not a list with one item for each level")
     expect(type(numbers["compact"]) is bool, "compact is not true or false")
@@ -114,7 +114,7 @@ def layouts(numbers: dict[str, Any], n_known: int, D: int, q: int) -> Iterator[t
 
 
 def predictor(numbers: dict[str, Any], parts: Parts, occurring: Columns, thresholds: np.ndarray) -> StackedModel:
-    """Restore the predictor; ValueError if numbers and arrays do not make one."""
+    """Restore the predictor; ValueError if the numbers and arrays are not valid."""
     scale = _real(numbers["scale"])
     expect(0 <= scale <= float(np.finfo(np.float32).max), "scale out of range")
     kernel = None if numbers["kernel"] is None else _kernel(_real(numbers["kernel"]["gamma"]), parts.pop(_KERNEL))
@@ -138,7 +138,7 @@ def predictor(numbers: dict[str, Any], parts: Parts, occurring: Columns, thresho
 
 
 def _kernel(gamma: float, arrays: dict[str, np.ndarray]) -> RbfFeatures:
-    # Features are float32, so that no training comes to others. With these, nothing overflows.
+    # Features are float32, so training never yields values outside these ranges. Within them, nothing overflows.
     expect(0 < gamma <= float(np.finfo(np.float32).max), "gamma out of range")
     expect(bool(np.all(np.abs(arrays["mean"]) <= np.finfo(np.float32).max)), "means out of range")
     expect(bool(np.all(arrays["deviation"] >= _LEAST_DEVIATION)), "deviations out of range")
@@ -147,9 +147,9 @@ def _kernel(gamma: float, arrays: dict[str, np.ndarray]) -> RbfFeatures:
 
 
 def _sparse(arrays: dict[str, np.ndarray], n_columns: int) -> csr_array:
-    """Return a canonical CSR matrix; ValueError if the arrays do not make one."""
+    """Return a canonical CSR matrix; ValueError if the arrays are not valid."""
     data, indices, indptr = (arrays[name] for name in ("data", "indices", "indptr"))
-    # Before the cast to 32 bits, which would wrap large indices back into range.
+    # Checked before the cast to 32 bits, which would wrap large indices back into range.
     expect(bool(indptr.min(initial=0) == 0 and indptr.max(initial=0) == len(data)), "entries of no row")
     if len(data) < 2**31:
         indptr = indptr.astype(np.int32)  # otherwise SciPy would copy the indices as 64-bit numbers
@@ -168,7 +168,7 @@ def _top(values: dict[str, Any] | None) -> Top | None:
 
 
 def _in_strata(calibrations: Any) -> bool:
-    """Whether the last of these JSON values is a list, of the calibration of each stratum."""
+    """Whether the last of these JSON values is a list, with the calibration of each stratum."""
     return type(calibrations) is list and bool(calibrations) and type(calibrations[-1]) is list
 
 

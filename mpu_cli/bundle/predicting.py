@@ -1,4 +1,4 @@
-"""What a model on disk predicts of instances: the labels that are chosen, and whether it fits them."""
+"""Predictions of a model on disk: choose labels, and check whether the model fits the data."""
 
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any
@@ -13,35 +13,35 @@ from mpu_cli.core.stacking import STACK_SCALE, StackedModel
 from mpu_cli.errors import MpuError, counted
 from mpu_cli.runtime.run import Run
 
-# Fewer instances may be unlike the others by chance.
+# Fewer instances may differ from the training data by chance.
 _FEWEST_INSTANCES = 10
-# docs/choices/texts.md, "Unknown features": test files that are like their training files have at most .027, and a
-# warning every night is one that nobody reads.
+# docs/choices/texts.md, "Unknown features": in test files similar to their training files, the share is at most 0.027,
+# and nobody reads a warning that appears every night.
 _SOME_UNKNOWN = 0.05
-# As many unknown features as this, and most of what is in the data is ignored.
+# From this share of unknown features, most of the data is ignored.
 _MANY_UNKNOWN = 0.5
-# Instances of one kind of data are hardly ever this many times as long as others: less than 1.3 times on the sets of
-# docs/choices/texts.md.
+# The mean lengths of instances of one kind of data hardly ever differ by this factor: less than 1.3 on the data sets
+# in docs/choices/texts.md.
 _OTHER_SCALE = 4.0
-# How many times as many predictions are asked for where too few were kept.
+# Factor for requesting more predictions if too few were kept.
 _MORE = 4
-# Smallest and largest number of some features or labels
+# Smallest and largest number among some features or labels
 _Range = tuple[int, int]
 _NONE: _Range = (2**31, -1)
 
 
 @dataclass(frozen=True)
 class Fitness:
-    """What was counted in data that a model predicts."""
+    """Counts in the data that a model predicts."""
 
     instances: int = 0
     # `entries`, `unknown`: feature values, and how many belong to features that never occurred in training
     entries: int = 0
     unknown: int = 0
-    filled: int = 0  # instances that have features
+    filled: int = 0  # instances with features
     # Sum of the squares of all feature values
-    squares: float = field(default=0.0, compare=False)  # rounded by where the data are cut
-    # `annotations`, `strange`: labels of the instances, where they are wanted, and how many of them the model lacks
+    squares: float = field(default=0.0, compare=False)  # rounding depends on how the data are split
+    # `annotations`, `strange`: labels of the instances, if requested, and how many of them are not in the model
     annotations: int = 0
     strange: int = 0
     # `features`, `labels`: their ranges
@@ -53,7 +53,7 @@ class Fitness:
     def of(
         cls, model: TrainedModel, features: csr_array, labels: csr_array | None = None, written: int = 0
     ) -> "Fitness":
-        """Count in some instances, for which so many labels or scores are written."""
+        """Count in some instances, for which `written` labels or scores are written."""
         squares = float(np.square(features.data, dtype=float).sum())
         filled = int((np.diff(features.indptr) > 0).sum())
         unknown = features.nnz - model.occurring.count(features)
@@ -72,7 +72,7 @@ class Fitness:
         return Fitness(*sums)
 
     def notes(self, many: bool = False) -> list[str]:
-        """Return which features and labels the model does not know, where these are few, or many."""
+        """Return notes on features and labels unknown to the model: only small shares, or only large (`many`)."""
         unknown = []
         if self.unknown and (self.unknown >= _SOME_UNKNOWN * self.entries) == many:
             ignored = f"{self.unknown:,} of {counted(self.entries, 'feature value')} ignored"
@@ -83,7 +83,7 @@ class Fitness:
         return unknown
 
     def warnings(self, model: TrainedModel) -> list[str]:
-        """Return warnings: a word where many features are unknown, more where the model does not fit the data."""
+        """Return warnings: brief if many features are unknown, longer if the model does not fit the data."""
         warnings = self.notes(many=True)
         trained = _range_of(model.label_ids)
         if self.filled >= _FEWEST_INSTANCES and (more := _shift(trained, self.labels)):
@@ -97,7 +97,7 @@ class Fitness:
         ]
 
     def misfits(self, model: TrainedModel) -> list[str]:
-        """Return why a model does not fit the data, and what to do; none where it does, or data are too few to tell."""
+        """Return why a model does not fit the data, and what to do; empty if it fits or there are too few data."""
         misfits: list[str] = []
         if self.filled < _FEWEST_INSTANCES:
             return misfits
@@ -112,7 +112,7 @@ class Fitness:
                 "most of the features are unknown to it; number features as in the training file, such as by mpu "
                 "vectorize --like"
             )
-        # No kernel tells how long instances were.
+        # A model with a kernel does not store the length of instances.
         length = model.predictor.scale / STACK_SCALE if model.predictor.rbf is None else 0.0
         times = np.sqrt(self.squares / self.filled) / length if length else 1.0
         if not 1 / _OTHER_SCALE < times < _OTHER_SCALE:
@@ -128,13 +128,13 @@ def _range_of(numbers: np.ndarray) -> _Range:
 
 
 def _shift(trained: _Range, found: _Range) -> int:
-    """Return what is to be added to numbers so that they are those of the training, 1 or -1; 0 where that is not it."""
+    """Return the shift, 1 or -1, that turns the numbers into those of the training; 0 if no such shift does."""
     more = trained[0] - found[0]
     return more if abs(more) == 1 and trained[1] - found[1] == more else 0
 
 
 def implications_of(model: TrainedModel) -> csr_array:
-    """Return which labels of a model imply which others, as `TrainedModel` has it; MpuError where it does not know."""
+    """Return which of a model's labels imply which others, as in `TrainedModel`; MpuError if it has no such rules."""
     if model.implies is None:
         raise MpuError(
             "the model has no rules of which labels imply others: train it with --implied RULES, or on data with a "
@@ -144,11 +144,11 @@ def implications_of(model: TrainedModel) -> csr_array:
 
 
 def with_implied(cells: Cells, implies: csr_array, allowed: np.ndarray | None, ranked: bool) -> Cells:
-    """Add what the labels of each instance imply, each label with the largest probability of those that imply it.
+    """Add the implied labels of each instance, each with the largest probability of the labels that imply it.
 
     `cells`: from `select`.
     `implies`: bool, shape (q, q): as in `TrainedModel`.
-    `allowed`: bool, shape (q,): which labels may be added. None: all.
+    `allowed`: bool, shape (q,): which labels may be in the result. None: all.
     `ranked`: the order of the result, as for `select`.
     """
     sizes = np.diff(implies.indptr)[cells.columns]
@@ -157,7 +157,7 @@ def with_implied(cells: Cells, implies: csr_array, allowed: np.ndarray | None, r
     is_new = np.arange(len(every)) >= len(cells)
     order = np.lexsort((-every.probabilities, is_new, every.columns, every.rows))
     chosen = np.ones(len(every), bool) if allowed is None else allowed[every.columns[order]]
-    chosen[1:] &= (np.diff(every.rows[order]) != 0) | (np.diff(every.columns[order]) != 0)  # the first of a label
+    chosen[1:] &= (np.diff(every.rows[order]) != 0) | (np.diff(every.columns[order]) != 0)  # first cell of each label
     order = order[chosen]
     if ranked:
         order = order[np.lexsort((is_new[order], -every.probabilities[order], every.rows[order]))]
@@ -178,7 +178,7 @@ def reaching(
 
 
 def _may_lack(predictions: csr_array, least: float) -> bool:
-    """Could a label outside the top k still reach this probability? Not where a full row keeps something smaller."""
+    """Whether a label outside the top k may reach this probability: not if every full row keeps a smaller one."""
     counts = np.diff(predictions.indptr)
     most = int(counts.max(initial=0))
     if not len(counts) or counts.min() == predictions.shape[1]:
@@ -190,12 +190,12 @@ def _may_lack(predictions: csr_array, least: float) -> bool:
 
 
 def select(predictions: Predictions, thresholds: np.ndarray, top_k: int | None, ranked: bool) -> Cells:
-    """Choose the labels at or over their threshold, the top k of them.
+    """Choose the labels at or over their threshold, at most the top k of each instance.
 
-    Returns: instances ascend. The labels of one are from the most probable down (equals: lower column first) if
-    `ranked`, else they ascend.
+    Returns: cells with instances in ascending order. If `ranked`, an instance's labels are in descending order of
+    probability (ties: lower column first), else in ascending order.
     """
-    if isinstance(predictions, np.ndarray) and top_k is not None:  # to sort all of them would take longer
+    if isinstance(predictions, np.ndarray) and top_k is not None:  # sorting all of them would take longer
         predictions = Top(top_k, 0).of_dense(np.where(predictions >= thresholds, predictions, np.float32(-1)))
     if isinstance(predictions, np.ndarray):
         rows, columns = np.nonzero(predictions >= thresholds)

@@ -1,7 +1,7 @@
-"""How a model was trained: what `mpu info` shows and no prediction needs.
+"""How a model was trained: shown by `mpu info`, and not needed for predictions.
 
-It is a file of its own, ``training-CHECKSUM.json``, so that all other files of a model have the same bytes for the same
-data, options and seed. The checksum is that of the manifest.
+The record is in a separate file, ``training-CHECKSUM.json``, so that all other files of a model have the same bytes for
+the same data, options and seed. The checksum is that of the manifest.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from mpu_cli.svmlight.streams import Files, Source, files_of
 from mpu_cli.version import __version__
 
 _ORIGIN_FORMAT, _ORIGIN_FORMAT_VERSION = "mpu training", 1
-# Of a file of data, as it was named; without size and checksum if it was a stream, or changed meanwhile.
+# Values for a data file, as it was named; no size and checksum if it was a stream, or changed meanwhile.
 _OF_FILE = {"name": str, "bytes": int | None, "sha256": str | None}
 
 
@@ -40,7 +40,7 @@ class Origin:
     instances: int
     # Number of annotations of each label of the model.
     annotated: list[int]
-    # Number of true labels, estimated from these by the label frequency and by decisions of reviewers.
+    # Number of true labels, estimated from the annotations with the label frequency and reviewers' decisions.
     true: list[float]
     options: dict[str, Any]  # The options that differ from their defaults: JSON values.
     versions: dict[str, str]  # Versions of mpu, Python and the numerical packages.
@@ -49,7 +49,7 @@ class Origin:
     # `source_bytes`, `source_sha256`: Size and checksum of that file; None if it was a stream, or changed meanwhile.
     source_bytes: int | None = None
     source_sha256: str | None = None
-    # By `_OF_FILE`, if the data were several files; `source` has their number.
+    # Dictionaries as in `_OF_FILE`, if the data were several files; `source` contains their number.
     files: list[dict[str, Any]] = field(default_factory=list)
     others: list[str] = field(default_factory=list)  # Other training files, each with its option.
 
@@ -63,7 +63,7 @@ class Origin:
 def parse_origin(content: bytes, n_labels: int) -> Origin:
     """Parse and check the file of a model with `n_labels` labels.
 
-    Raises ValueError (it is damaged, or of a newer version).
+    Raises ValueError (it is damaged, or has a newer version).
     """
     try:
         values = json_object(content)
@@ -84,15 +84,15 @@ def parse_origin(content: bytes, n_labels: int) -> Origin:
         raise ValueError(f"{error} is missing" if isinstance(error, KeyError) else str(error)) from None
 
 
-# As reproducible builds have it: a time in seconds since 1970 that takes the place of the present one.
+# Convention of reproducible builds: a time in seconds since 1970 that replaces the current time.
 _TIME_VARIABLE = "SOURCE_DATE_EPOCH"
 
 
 def described(source: Source, states: Sequence[State | None], others: Mapping[str, Any]) -> dict[str, Any]:
     """Return the files of a training, for `record`: names, sizes and checksums of the data; others by their options.
 
-    `states`: of each file of data before it was read; None where it is a stream, or others read it. Without one, and
-    where a file has changed since, size and checksum are None.
+    `states`: of each data file before it was read; None if it is a stream, or read by other processes. Size and
+    checksum are None if the state is None, or if the file has changed since.
     """
     files = []
     for file, state in zip(files_of(source), states, strict=True):
@@ -117,10 +117,10 @@ def described(source: Source, states: Sequence[State | None], others: Mapping[st
 def record(
     instances: int, annotated: np.ndarray, true: np.ndarray, options: Any, run: Run, files: dict[str, Any]
 ) -> bytes:
-    """Return the record of a training, as a model keeps it.
+    """Return the record of a training, as stored in a model.
 
-    `annotated`, `true`: shape (q,): instances that are annotated with each label, and that have it, as estimated.
-    Options are as the user set them: `c` may be a Path. `files` are as `described`; empty where the data were arrays.
+    `annotated`, `true`: shape (q,): for each label, the number of annotated instances, and the estimated number of
+    true ones. Options are as the user set them: `c` may be a Path. `files`: from `described`; empty for arrays.
     """
     chosen = {}
     for name, option in options_of(type(options)).items():
@@ -138,6 +138,6 @@ def record(
 
 
 def now() -> str:
-    """Return the time of the training in UTC, or that of the variable ``SOURCE_DATE_EPOCH``."""
+    """Return the current time in UTC, or the time in the variable ``SOURCE_DATE_EPOCH``."""
     time = os.environ.get(_TIME_VARIABLE)
     return (datetime.now(UTC) if time is None else datetime.fromtimestamp(int(time), UTC)).isoformat(timespec="seconds")

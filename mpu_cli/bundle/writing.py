@@ -1,21 +1,21 @@
-"""Saving models: by one process at a time. An existing model stays in use until the new one is complete.
+"""Save models, one process at a time. An existing model stays in use until the new one is complete.
 
 The temporary files of a training are in a subdirectory of the model. The model changes in one step, the last: the new
 manifest replaces the old one. Only that step changes the modification time of the directory, since ``make`` regards a
 newer directory as a newer model.
 
-Models that were replaced are kept as logrotate keeps logs: MODEL.1, the newest, to MODEL.N. Each is a complete model
-directory. It shares files with the others by hard links, and no file is ever changed. A model is replaced under its
-lock in this order, so that a kill anywhere loses nothing that was accepted:
+Replaced models are kept as logrotate keeps logs: MODEL.1, the newest, to MODEL.N. Each is a complete model directory.
+It shares files with the others by hard links, and no file is ever changed. A model is replaced under its lock in this
+order, so that a kill at any point never loses an accepted model:
 
 1. The new model is written to ``MODEL/.training``; then MODEL is copied there, by links.
-2. MODEL.n is the first name that is free. MODEL.(n-1) becomes MODEL.n, and so on, until MODEL.1 is free.
+2. MODEL.n is the first free name. MODEL.(n-1) becomes MODEL.n, and so on, until MODEL.1 is free.
 3. The copy becomes MODEL.1.
-4. The new manifest replaces that of MODEL: only now is the new model accepted.
-5. What is beyond MODEL.N is removed.
+4. The new manifest replaces MODEL's manifest: only now is the new model accepted.
+5. Models beyond MODEL.N are removed.
 
-A kill before 3 leaves MODEL and perhaps a free name, which the next run fills. A kill before 4 leaves MODEL.1 as the
-same model as MODEL, and the next run does not copy it again. A kill before 5 leaves one model too many until then.
+A kill before 3 leaves MODEL and perhaps a free name, which the next run fills. A kill before 4 leaves MODEL.1 equal to
+MODEL, and the next run does not copy it again. A kill before 5 leaves one model too many until the next run.
 """
 
 import json
@@ -63,18 +63,18 @@ from mpu_cli.runtime.files import (
 from mpu_cli.version import __version__
 
 WORKSHOP = ".training"
-# The first bytes of a manifest, and what they have in them.
+# Number of bytes at the start of a manifest, and a text that they contain.
 _HEAD_BYTES, _FORMAT = 256, b'"format": "mpu model"'
 
 
 def check_target(path: Path) -> None:
-    """Refuse a path where no model can be written, before the training.
+    """Refuse a path where a model cannot be written, before the training.
 
-    Raises ModelError (it is a file, or a directory with other files in it; or the directory above is missing).
+    Raises ModelError (it is a file, or a directory that contains other files; or its parent directory is missing).
     """
     if not path.absolute().parent.is_dir():
         raise ModelError(f"{path}: there is no directory {path.absolute().parent}; make it first")
-    try:  # no check whether it exists first: other training runs create and remove it
+    try:  # without checking first whether it exists: other training runs create and remove it
         entries = list(path.iterdir())
     except (FileNotFoundError, NotADirectoryError) as error:
         if isinstance(error, NotADirectoryError) or path.is_symlink():
@@ -89,20 +89,20 @@ def check_target(path: Path) -> None:
 
 
 class Writer:
-    """Saves models in a directory, while it is `held`: locked for one training."""
+    """Saves models in a directory while it is `held`: locked for one training."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._is_held: Callable[[], bool] = lambda: False  # whether the path leads to the directory that is locked
+        self._is_held: Callable[[], bool] = lambda: False  # whether the path leads to the locked directory
 
     def __call__(self, model: TrainedModel, keep: int | None = None) -> None:
         """Save a model.
 
-        An existing model stays in use until the new one is complete, and is intact if that fails (with a ModelError).
+        An existing model stays in use until the new one is complete, and remains intact if that fails (ModelError).
         If the directory was moved or removed meanwhile, a new one is created; BusyError if another training has started
         there.
 
-        `keep`: keep so many models that were replaced, as MODEL.1 and so on. Default: all stay as they are.
+        `keep`: keep this many replaced models, as MODEL.1 and so on. Default: leave all kept models unchanged.
         """
         path = self._path
         with self.held(), _said_to_be_unwritable(path):
@@ -128,10 +128,10 @@ class Writer:
 
     @contextmanager
     def held(self) -> Iterator["Writer"]:
-        """Lock the directory, also where it was moved or removed since, and remove what killed training runs have left.
+        """Lock the directory, again if it was moved or removed, and remove the leftovers of killed training runs.
 
         It is created if missing; removed at the end if it was created here and no model was saved.
-        Raises BusyError (another training is running there), ModelError (no model can be written there (see
+        Raises BusyError (another training is running there), ModelError (a model cannot be written there (see
         `check_target`), or the system forbids it).
         """
         if self._is_held():
@@ -143,7 +143,7 @@ class Writer:
             with _said_to_be_unwritable(path):
                 is_held = stack.enter_context(locked_directory(path, "try again when it has finished"))
                 if {entry.name for entry in path.iterdir()} == {LOCK}:
-                    with suppress(OSError):  # as of `unchanged_time`
+                    with suppress(OSError):  # as in `unchanged_time`
                         os.utime(path, ns=(0, 0))  # there is no model yet
 
                 def clean() -> None:
@@ -162,7 +162,7 @@ class Writer:
 
 def save(model: TrainedModel, path: str | os.PathLike[str]) -> None:
     """Save a trained model (see `Writer`); errors as for `Writer.held`, and ModelError for an empty name."""
-    if not os.fspath(path):  # which is the current directory for a Path
+    if not os.fspath(path):  # Path("") would be the current directory
         raise ModelError("the name of the model is empty; give it one")
     with Writer(Path(path)).held() as write:
         write(model)
@@ -189,12 +189,12 @@ def _said_to_be_unwritable(path: Path) -> Iterator[None]:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove files of earlier models and of failed training runs: all that the manifest does not name."""
+    """Remove files of earlier models and of failed training runs: all those not named in the manifest."""
     try:
         text = read_small(path / MANIFEST)
     except FileNotFoundError:
         text = b""
-    except ValueError:  # nobody can say what belongs to it
+    except ValueError:  # it is unknown which files belong to it
         return
     named = f"{text.decode(errors='replace')} {origin_name(text)}"
     unnamed = [entry for entry in path.iterdir() if entry.name not in (MANIFEST, LOCK) and entry.name not in named]
@@ -204,7 +204,7 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def check_kept(path: Path, keep: int) -> list[Path]:
-    """Return the models that were replaced, the newest first; ModelError where something else has the name of one."""
+    """Return the kept models, the newest first; ModelError if something else has the name of one."""
     found = all_kept(path, keep)
     for other in found:
         try:
@@ -215,7 +215,7 @@ def check_kept(path: Path, keep: int) -> list[Path]:
 
 
 def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
-    """Write the files of a model. Return the name of each, and the manifest."""
+    """Write the files of a model. Return the final name of each, and the manifest."""
     parts = parts_of(model.predictor)
     of_labels = model.label_ids, model.c, model.predictor.thresholds
     first = next(iter(parts.values()))
@@ -259,7 +259,7 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
 
 
 def _write(folder: Path, content: bytes | dict[str, np.ndarray]) -> Path:
-    """Write a file with an unused name, as private as the present manifest, and flush it to the disk."""
+    """Write a file with an unused name and the present manifest's permissions, and flush it to the disk."""
     path, mode = folder / f"{os.getpid()}-{secrets.token_hex(8)}", mode_of(folder.parent / MANIFEST)
     with os.fdopen(create(path, mode), "wb") as file:
         if isinstance(content, bytes):
@@ -274,19 +274,19 @@ def _write(folder: Path, content: bytes | dict[str, np.ndarray]) -> Path:
 
 
 def kept(model: Path, number: int) -> Path:
-    """Return MODEL.number; links to a model lead to the same."""
+    """Return MODEL.number; the same for links to the model."""
     real = model.resolve()
     return real.with_name(f"{real.name}.{number}")
 
 
 def all_kept(model: Path, most: int) -> list[Path]:
-    """Return those of MODEL.1 to MODEL.most that are there, and what follows on these without a gap."""
+    """Return the existing ones of MODEL.1 to MODEL.most, and those that follow without a gap."""
     paths = (kept(model, number) for number in range(1, most + 1))
     return [*filter(os.path.lexists, paths), *_beyond(model, most)]
 
 
 def _keep_present(model: Path) -> None:
-    """Keep a model as MODEL.1, and MODEL.1 as MODEL.2, up to the first name that is free or is the same model."""
+    """Keep a model as MODEL.1, and MODEL.1 as MODEL.2, up to the first name that is free or has the same model."""
     manifest, paths, workshop = manifest_of(model), [kept(model, 1)], model / WORKSHOP
     while os.path.lexists(paths[-1]) and manifest_of(paths[-1]) != manifest:
         paths.append(kept(model, len(paths) + 1))
@@ -314,7 +314,7 @@ def _beyond(model: Path, most: int) -> list[Path]:
 
 
 def _link(file: Path, target: Path) -> None:
-    """Link a file. Copy it where there are no links, and the manifest always, since `cp` changes it in place."""
+    """Link a file. Copy it if links are not supported; always copy the manifest, since `cp` changes it in place."""
     if file.name != MANIFEST:
         with suppress(OSError):
             target.hardlink_to(file)
