@@ -1,1 +1,1 @@
-"""``mpu serve``: a model that answers HTTP requests, with the extra ``serve``."""
+"""``mpu serve``: answer HTTP requests with a model (extra ``serve``)."""

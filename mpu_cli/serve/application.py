@@ -1,4 +1,4 @@
-"""The service: its paths, what requests ask for, where it listens, and how it ends."""
+"""The service: its paths, its requests, its address, and its shutdown."""
 
 import asyncio
 import logging
@@ -36,16 +36,16 @@ from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 
 _log = logging.getLogger(__name__)
 
-# Where a request has the reason why it was refused.
+# Key in a request's scope for the reason of a refusal.
 _REASON = "mpu.reason"
 
 
 def observed(app: ASGIApp, hosts: Collection[str] | None) -> ASGIApp:
-    """Return an application, all of whose requests are logged, and which is asked by some names of this machine alone.
+    """Wrap an application: log all requests, and answer only those to the allowed host names of this machine.
 
-    Otherwise a page of a stranger, whose name leads to this machine, could read answers (DNS rebinding).
+    Otherwise a foreign web page whose host name resolves to this machine could read answers (DNS rebinding).
 
-    `hosts`: those names; None: any.
+    `hosts`: the allowed names; None: any.
     """
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,10 +81,10 @@ def observed(app: ASGIApp, hosts: Collection[str] | None) -> ASGIApp:
     return answer
 
 
-_USUAL_TOP, _MOST_TOP = 20, 100  # scores of each instance
-_MOST_INSTANCES = 1000  # of a request
+_USUAL_TOP, _MOST_TOP = 20, 100  # scores for each instance
+_MOST_INSTANCES = 1000  # in a request
 _FIELDS = ("texts", "instances", "top", "fill_implied")
-# Of Annif's http backend, with all fields that begin with `metadata_`.
+# Fields of Annif's http backend, besides all fields that begin with `metadata_`.
 _ANNIF_FIELDS = ("text", "limit", "project")
 _ANNIF_LIMIT = "10"
 
@@ -92,7 +92,7 @@ _ANNIF_LIMIT = "10"
 def from_json(body: bytes) -> Asked:
     """Read ``{"texts": [...]}`` or ``{"instances": [{"index": value, ...}, ...]}``, perhaps with more fields.
 
-    Raises HTTPException (it makes no sense (400), or has more instances than are allowed (413)).
+    Raises HTTPException (the request is invalid (400), or has too many instances (413)).
     """
     values = _read(lambda: json_value(body, strict=True), "the body")
     if not isinstance(values, dict):
@@ -164,22 +164,22 @@ def _features(instances: list[dict[str, Any]]) -> csr_array:
 
 
 _SECONDS_BETWEEN_LOOKS = 0.5
-_LEFT = 499  # as nginx has it: nobody receives it
+_LEFT = 499  # nginx's status for a client that has disconnected: nobody receives it
 _SECONDS_OF_BODY = 30.0
-_MOST_BYTES_AT_A_TIME = 1 << 26  # of the bodies of all requests that are being received, beside the largest one
+_MOST_BYTES_AT_A_TIME = 1 << 26  # of all request bodies being received; at least the largest body is allowed
 
 
 class Service:
     """Answers requests.
 
-    `max_bytes`: of the largest body.
-    `hosts`: names of this machine that requests may give; None: any.
+    `max_bytes`: size of the largest body allowed.
+    `hosts`: host names of this machine that requests may use; None: any.
     """
 
     def __init__(self, current: Current, max_bytes: int, hosts: Collection[str] | None = None) -> None:
         self._current, self._max_bytes, self._hosts = current, max_bytes, hosts
         self._receiving = 0  # bytes
-        # As many predictions at a time as there are threads; the other requests wait.
+        # One prediction at a time in each thread; the other requests wait.
         self._pool = ThreadPoolExecutor(threads(current.loaded.run.jobs))
 
     def application(self) -> Starlette:
@@ -264,7 +264,7 @@ class Service:
                 return JSONResponse(self._current.loaded.answer(read(received)))
 
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
-        except asyncio.CancelledError:  # by the server, at its end
+        except asyncio.CancelledError:  # by the server, when it shuts down
             raise HTTPException(503, "the service ends", _CLOSE) from None
 
     async def _body(self, request: Request) -> bytes:
@@ -290,7 +290,7 @@ _CLOSE = {"connection": "close"}
 
 
 def _tell(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log what asyncio could not do: of the system, such as too many open files, in a line."""
+    """Log errors of asyncio: system errors, such as too many open files, in one line."""
     error = context.get("exception")
     if isinstance(error, OSError):
         _log.warning("%s: %s", context["message"], error)
@@ -307,29 +307,29 @@ async def _refused(request: Request, error: Exception) -> Response:
             status, message, headers = error.status_code, error.detail, error.headers
         case MpuError():
             status, message = 400, str(error)
-        case _:  # which the server logs
+        case _:  # the server logs it
             status, message = 500, "internal error; see the log of the service"
     request.scope[_REASON] = message
     return JSONResponse({"error": message}, status, headers)
 
 
-# For requests that are under way when the process is asked to end.
+# For requests in progress when the process is asked to end.
 _SECONDS_TO_FINISH = 10
 
 
-# A connection on which no request has begun for this long, or twice as long, is closed.
+# A connection is closed if no request has begun on it for between one and two times this long.
 _SECONDS_TO_ASK = 20.0
 _MOST_CONNECTIONS = 1000
 _ACCEPTED_AT_ONCE = 64
 
 
 def _most_connections() -> int:
-    """Return how many connections may be open, so that files for everything else are left."""
+    """Return how many connections may be open, so that file descriptors remain for everything else."""
     return min(_MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 3)
 
 
 class _Connection(H11Protocol):
-    """A connection that is closed where no request comes, and at once where there are too many."""
+    """A connection that is closed if no request arrives, and immediately if there are too many connections."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -353,11 +353,11 @@ def server_of(app: Starlette) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         http=_Connection,
-        # asyncio accepts as many connections before it looks at the first of them
+        # asyncio accepts this many connections before it looks at the first of them
         backlog=max(1, min(_ACCEPTED_AT_ONCE, _most_connections() // 8)),
         access_log=False,
         log_config=None,
-        log_level="error",  # what a client sends wrong is not a fault of the service
+        log_level="error",  # a client's invalid request is not an error of the service
         server_header=False,
         timeout_graceful_shutdown=_SECONDS_TO_FINISH,
     )
@@ -365,7 +365,7 @@ def server_of(app: Starlette) -> uvicorn.Server:
 
 
 def serve(app: Starlette, listening: socket.socket) -> None:
-    """Answer requests until a signal comes; then finish those that are under way."""
+    """Answer requests until a signal arrives; then finish those in progress."""
     server = server_of(app)
 
     def end() -> None:
@@ -377,20 +377,20 @@ def serve(app: Starlette, listening: socket.socket) -> None:
 
 @contextmanager
 def at_port(host: str, port: int) -> Iterator[socket.socket]:
-    """Listen at an address of this machine; port 0 is any that is free; ``::`` is all of IPv6 and IPv4.
+    """Listen at an address of this machine; port 0: any free port; ``::``: all IPv6 and IPv4 addresses.
 
-    Raises MpuError (it is not possible).
+    Raises MpuError (the system cannot listen there).
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         both = host == "::" and socket.has_dualstack_ipv6()
         listening = socket.create_server((host, port), family=family, dualstack_ipv6=both)
     except (OSError, UnicodeError) as error:
-        # The rest says the address again; of a name that cannot be one, Pythons say different things.
+        # The rest repeats the address; for an invalid name, the message depends on the Python version.
         reason = str(getattr(error, "strerror", "this is not a host name")).partition(" (")[0]
         raise MpuError(f"cannot listen at {host}, port {port}: {reason}; give another --host or --port") from error
     with listening:
-        # Connections inherit it. asyncio does that only where a socket names its protocol, and the body of an answer
-        # would wait 40 ms for its head to be acknowledged.
+        # Connections inherit it. asyncio sets it only if a socket names its protocol; without it, an answer's body
+        # would wait 40 ms until its head is acknowledged.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         yield listening

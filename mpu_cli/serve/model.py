@@ -1,4 +1,4 @@
-"""The model in use: read once, and again when it has been replaced."""
+"""The model in use: read once, and again after it has been replaced."""
 
 import hashlib
 import logging
@@ -25,7 +25,7 @@ from mpu_cli.text.vectorizer import Vectorizer
 
 _log = logging.getLogger(__name__)
 
-_States = dict[Path, State | None]  # of each file; None where it is not there
+_States = dict[Path, State | None]  # for each file; None if it does not exist
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Asked:
 
     # list of str, or csr_array of float32, shape (n, any): texts, or the features of instances
     data: list[str] | csr_array
-    top: int  # how many scores of each are wanted
-    fill_implied: bool | None = None  # also what the labels of an instance imply; None: as the service does
+    top: int  # number of scores requested for each
+    fill_implied: bool | None = None  # whether to add the implied labels of an instance; None: the service's default
     is_for_annif: bool = False
 
 
@@ -44,15 +44,15 @@ class Loaded:
     """A model in memory."""
 
     run: Run
-    fill_implied: bool  # whether broader labels are filled in, unless a request says otherwise
+    fill_implied: bool  # whether broader labels are filled in, unless a request sets it
     model: TrainedModel
-    vectorizer: Vectorizer | None  # what makes vectors of texts, where the model keeps it
-    version: str  # of its manifest's checksum the first 16 digits, as in the name of its file ``training-....json``
+    vectorizer: Vectorizer | None  # converts texts to vectors; None if the model does not contain one
+    version: str  # first 16 digits of the manifest's checksum, as in the name of its file ``training-....json``
     state: _States  # of the manifest and the files that it names
 
     @classmethod
     def read(cls, path: Path, run: Run, fill_implied: bool) -> "Loaded":
-        """Read a model, once more if it is replaced meanwhile; MpuError as for `bundle.load` and `answer`."""
+        """Read a model, again if it is replaced meanwhile; MpuError as for `bundle.load` and `answer`."""
         while True:
             manifest = manifest_of(path)
             model = bundle.load(path)
@@ -68,7 +68,7 @@ class Loaded:
         )
         version = hashlib.sha256(manifest).hexdigest()[:16]
         loaded = cls(run, fill_implied, model, vectorizer, version, state)
-        # Names and kernels are made ready by the first prediction, for which no request is to wait.
+        # The first prediction loads the names and compiles the kernels; no request should wait for that.
         loaded.answer(Asked(csr_array((1, 1), dtype=np.float32), 1))
         return loaded
 
@@ -79,7 +79,7 @@ class Loaded:
 
     @property
     def since(self) -> float:
-        """When the manifest was put in its place, in seconds since 1970."""
+        """When the manifest was written, in seconds since 1970."""
         manifest = next(iter(self.state.values()))
         return 0.0 if manifest is None else manifest[1] / 1e9
 
@@ -89,14 +89,14 @@ class Loaded:
         return self.model.names is not None and self.model.names.has_uris
 
     def uri(self, column: int) -> str | None:
-        """Return the URI of a column; None without one."""
+        """Return the URI of a column; None if absent."""
         names = self.model.names
         return None if names is None else names.uri(int(self.model.label_ids[column]))
 
     def answer(self, asked: Asked) -> dict[str, Any]:
-        """Predict; return labels and scores of each instance by name, or the suggestions of one text for Annif.
+        """Predict; return the labels and scores of each instance by name, or the suggestions for one text for Annif.
 
-        Raises MpuError (the model does not take texts, or does not know what labels imply; or features are too large
+        Raises MpuError (the model does not accept texts, or has no rules for implied labels; or features are too large
         for 32-bit numbers).
         """
         is_filled = self.fill_implied if asked.fill_implied is None else asked.fill_implied
@@ -118,7 +118,7 @@ class Loaded:
             decided, top = (with_implied(cells, implies, None, ranked=True) for cells in (decided, top))
             top = top[np.arange(len(top)) - np.searchsorted(top.rows, top.rows) < asked.top]
         scores = zip(top.rows.tolist(), top.columns.tolist(), top.probabilities.tolist(), strict=True)
-        if asked.is_for_annif:  # which knows labels by URI alone
+        if asked.is_for_annif:  # Annif identifies labels only by URI
             scored = [(self.uri(column), self.labels[column], round(score, 6)) for _, column, score in scores]
             return about | {"results": [dict(zip(_SUGGESTION, one, strict=True)) for one in scored if one[0]]}
         found: list[dict[str, Any]] = [
@@ -133,7 +133,7 @@ class Loaded:
         return about | {"features": fitness.entries, "predictions": found}
 
     def _warnings(self, data: list[str] | csr_array, features: csr_array) -> list[str]:
-        """Return warnings for texts in languages new to the model, or without a word that it knows."""
+        """Return warnings for texts in languages new to the model, or without any word known to the model."""
         if self.vectorizer is None or isinstance(data, csr_array):
             return []
         foreign = strangers(languages_of(data), self.vectorizer.options_.languages, len(data))
@@ -146,7 +146,7 @@ _SUGGESTION = "uri", "label", "score"
 
 
 class Current:
-    """The model in use, `loaded`; `problem`: why what is there now is not in use."""
+    """The model in use, `loaded`; `problem`: why the model now on disk is not in use."""
 
     def __init__(self, path: Path, run: Run, fill_implied: bool = False) -> None:
         self.path = path
@@ -155,7 +155,7 @@ class Current:
         self._failed: _States | None = None
 
     def refresh(self) -> None:
-        """Read the model if it has been replaced. The old one stays in use meanwhile, and where that fails."""
+        """Read the model if it has been replaced. The old one stays in use meanwhile, and if reading fails."""
         state = {file: state_of(file) for file in self.loaded.state}
         if state == self.loaded.state:
             self.problem = self._failed = None
@@ -165,7 +165,7 @@ class Current:
         start = time.monotonic()
         try:
             self.loaded = Loaded.read(self.path, self.loaded.run, self.loaded.fill_implied)
-        except Exception as error:  # whatever is wrong with a new model, the old one has to answer
+        except Exception as error:  # whatever is wrong with a new model, the old one must answer
             self._failed, self.problem = state, str(error) or type(error).__name__
             _log.warning("%s; the previous model stays in use", self.problem)
             return
