@@ -1,1 +1,1 @@
-"""The data of a training, with what stands beside them, as commands and the Python API read them."""
+"""Training data and the files beside them, as read by the commands and the Python API."""

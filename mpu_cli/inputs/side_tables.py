@@ -1,8 +1,8 @@
-"""Tables that a training reads beside its data: label frequencies, groups of instances, scores, features of labels.
+"""Tables that a training reads beside its data: label frequencies, groups of instances, scores, label features.
 
-A file of label frequencies has one line ``label c`` per label, with ``#`` comments; those before the first line have
-what was estimated, if `mpu estimate-c` has written it. A file of groups has the name of the group of instance k on
-line k. Scores are in the form of ``mpu predict --format scores``.
+A frequency file has one line ``label c`` per label, with ``#`` comments; those before the first line contain the
+estimate, if `mpu estimate-c` has written the file. In a group file, line k contains the name of instance k's group.
+Scores are in the format of ``mpu predict --format scores``.
 """
 
 import re
@@ -30,13 +30,13 @@ from mpu_cli.svmlight.streams import Source, open_input
 from mpu_cli.text.sidecars import from_one
 from mpu_cli.text.stored import Stored
 
-# The end of a line. There is one way only to read a text by it, so that it takes linear time.
+# The end of a line. It is unambiguous, so that matching takes linear time.
 _FREQUENCY = re.compile(r"\s((?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?|\d+\.)\s*(?:#|\Z)", re.ASCII)
 
 
 _EARLIER = re.compile(r"# estimated c (\S+)(?:, 90 % interval (\S+) to (\S+))?", re.ASCII)
 _WARNING = "# warning: "
-_LONGEST_COMMENT = 10_000  # as of a warning
+_LONGEST_COMMENT = 10_000  # as for a warning
 
 
 def read_frequencies(
@@ -45,9 +45,9 @@ def read_frequencies(
     """Read the label frequency of each label.
 
     `label_ids`: int, shape (q,): the labels to look up. Other labels in the file are ignored.
-    `names`: by which the file may name labels.
+    `names`: label names that the file may use.
     `may_be_absent`: labels that need no line: they get the mean of the others.
-    Returns: float64, shape (q,), from `LEAST_FREQUENCY` to 1; with what was estimated, if the file has it.
+    Returns: float64, shape (q,), from `LEAST_FREQUENCY` to 1; with the estimate, if the file contains it.
     Raises InputError (as for `frequencies_of_file`, or one of the labels is missing).
     """
     by_label, earlier = frequencies_of_file(source, names)
@@ -66,10 +66,10 @@ def read_frequencies(
 def frequencies_of_file(
     source: str | Path, names: LabelNames | None = None
 ) -> tuple[dict[int, float], EarlierEstimate | None]:
-    """Read the label frequency of each label of a file, and what was estimated; None if people have made the file.
+    """Read the label frequencies in a file, and the estimate in its comments; None if the comments contain none.
 
-    Raises InputError (a line is not a label and a number from `LEAST_FREQUENCY` to 1, there is no label of this name,
-    or a label occurs twice).
+    Raises InputError (a line is not a label and a number from `LEAST_FREQUENCY` to 1, a label name is unknown, or a
+    label is duplicate).
     """
     frequencies: dict[int, float] = {}
     comments: list[str] = []
@@ -90,7 +90,7 @@ def frequencies_of_file(
 
 
 def _earlier(comments: list[str], rates: np.ndarray) -> EarlierEstimate | None:
-    """Return the estimate that comments tell of, as `estimate_lines` writes them."""
+    """Return the estimate in comments written by `estimate_lines`."""
     for line in comments:
         if match := _EARLIER.fullmatch(line):
             try:
@@ -103,14 +103,14 @@ def _earlier(comments: list[str], rates: np.ndarray) -> EarlierEstimate | None:
 
 
 def estimate_lines(c: float, interval: tuple[float, float] | None, warnings: Sequence[str]) -> bytes:
-    """Return the comments of a frequency file that tell what was estimated: c of all labels, its interval, warnings."""
+    """Return the comments of a frequency file that describe the estimate: overall c, its interval, warnings."""
     ends = "" if interval is None else ", 90 % interval {:.6g} to {:.6g}".format(*interval)
     lines = [f"# estimated c {c:.6g}{ends}", *(_WARNING + one_line(text) for text in warnings)]
     return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _parse(text: str, names: LabelNames | None) -> tuple[int, float]:
-    """Return label and frequency; the label is a number, or a name, which may have blanks and ``#`` in it."""
+    """Return label and frequency; the label is a number, or a name, which may contain blanks and ``#``."""
     match = _FREQUENCY.search(text)
     label, c = (text[: match.start()].strip(), float(match[1])) if match else ("", 0.0)
     if not LEAST_FREQUENCY <= c <= 1 or (names is None and not is_number(label)):
@@ -122,7 +122,7 @@ def _parse(text: str, names: LabelNames | None) -> tuple[int, float]:
 
 
 def frequency_lines(label_ids: np.ndarray, c: np.ndarray, names: LabelNames | None = None) -> bytes:
-    """Return the lines of a frequency file, with the name of each label as a comment where there are names."""
+    """Return the lines of a frequency file, with each label's name as a comment if names are given."""
     comments = [""] * len(c) if names is None else [f"  # {cell(names.name(label))}" for label in label_ids.tolist()]
     rows = zip(label_ids.tolist(), c.tolist(), comments, strict=True)
     return "".join(f"{label} {value:.6g}{comment}\n" for label, value, comment in rows).encode()
@@ -131,8 +131,8 @@ def frequency_lines(label_ids: np.ndarray, c: np.ndarray, names: LabelNames | No
 def read_groups(source: str | Path, n: int) -> InstanceGroups:
     """Read the group of each of n instances.
 
-    `source`: UTF-8 text, plain or compressed. An empty line: the instance is in the group without a name.
-    Raises InputError (the file cannot be read, or has another number of lines).
+    `source`: UTF-8 text, plain or compressed. An empty line: the instance is in the unnamed group.
+    Raises InputError (the file cannot be read, or has the wrong number of lines).
     """
     lines = [line.strip() for _, line in zip(range(n + 1), text_lines(source), strict=False)]
     if len(lines) != n:
@@ -148,12 +148,12 @@ def read_scores(
 ) -> np.ndarray:
     """Read the scores of the labels of n instances.
 
-    The file has one line per instance. Labels that it does not list have score 0; labels and thresholds in it are not
-    used. Labels that no instance is annotated with need no scores.
+    The file has one line per instance. Labels without a score in a line have score 0; predicted labels and thresholds
+    in it are not used. Labels that are never annotated need no scores.
 
     Returns: float32, shape (n, q): from 0 to 1.
-    Raises InputError (the file cannot be read, its instances are more or fewer, its labels are others, or a score is
-    not from 0 to 1), TooLargeError (the scores do not fit in memory).
+    Raises InputError (the file cannot be read, its number of instances or its labels differ, or a score is not from 0
+    to 1), TooLargeError (the scores do not fit in memory).
     """
 
     def wrong(problem: str) -> InputError:
@@ -195,7 +195,7 @@ def read_label_features(
 ) -> tuple[np.ndarray, csr_array]:
     """Read a file with one line ``number index:value ...`` per label. Return the labels and their vectors.
 
-    `ids`, `occurring`: labels and features of the data, some of which the file must have.
+    `ids`, `occurring`: labels and features of the data; the file must contain some of each.
     Raises InputError (the file cannot be read, or does not fit the data).
     """
     lines = read(path, reading, run)
@@ -216,7 +216,7 @@ def read_label_features(
 
 
 def _refused(path: str | Path, instance: int, problem: str) -> InputError:
-    """Return the error of a line, by the number of its instance."""
+    """Return the error for a line, found by the number of its instance."""
     with open_input(path) as stream:
         lines = enumerate(iter(stream.readline, b""), 1)
         preamble = Preamble()
@@ -226,8 +226,8 @@ def _refused(path: str | Path, instance: int, problem: str) -> InputError:
 
 
 def features_of_names(names: LabelNames, stored: Stored) -> tuple[np.ndarray, csr_array]:
-    """Return the labels whose names have words of the vocabulary, and the vectors of these names."""
-    from mpu_cli.text.vectorizer import Vectorizer  # with scikit-learn, which is slow to import
+    """Return the labels whose names contain words of the vocabulary, and the vectors of these names."""
+    from mpu_cli.text.vectorizer import Vectorizer  # imports scikit-learn, which is slow
 
     named = names.by_number
     vectors = Vectorizer.of(stored).transform_names(list(named.values()))

@@ -1,4 +1,4 @@
-"""Annotated data to train on: a file, and what is beside it; and what is reported and saved of a training."""
+"""Annotated training data: a file, and the files beside it; and the report and record of a training."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -52,11 +52,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Sources:
-    """Files that a training learns from, by the options of `mpu train` and `mpu suggest`."""
+    """Training files, from the options of `mpu train` and `mpu suggest`."""
 
-    file: Source  # annotated instances; of several files, numbered through all of them
+    file: Source  # annotated instances; numbered consecutively through several files
     reviewed: Sequence[str | Path] = ()
-    fully_labelled: str | Path | None = None  # more instances, whose label sets are complete
+    fully_labelled: str | Path | None = None  # more instances, with complete label sets
     naming: Naming = BESIDE
     reading: Reading = DEFAULT_READING
     label_features: str | Path | None = None
@@ -67,11 +67,11 @@ class Sources:
 
     @property
     def rules(self) -> str | Path | None:
-        """The file of labels that imply others, named or beside the data; None without any."""
+        """The file of implied labels, given or found beside the data; None if absent."""
         return find_broader(self.file) if self.implied is None else self.implied
 
     def by_option(self) -> dict[str, Any]:
-        """Return the files by the options that name them, as `runtime.files.refuse_overlaps` takes them."""
+        """Return the files keyed by the options that name them, as `runtime.files.refuse_overlaps` expects."""
         files = {f"FILE {path}": path for path in self.file} if isinstance(self.file, Files) else {"FILE": self.file}
         return {**files, **self.others()}
 
@@ -91,20 +91,20 @@ class Sources:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingData(Problem):
-    """A problem as files have it: labels have numbers, and perhaps names."""
+    """A problem read from files: labels have numbers, and perhaps names."""
 
     ids: np.ndarray  # int, shape (q,): the label, as written in files, of each column; ascending
-    names: LabelNames | None = None  # the names of labels, also of labels that do not occur
-    sidecars: Sidecars | None = None  # of the data file, which have the ids of its records
-    stored_vectorizer: Stored | None = None  # the vectoriser that made the data of texts
+    names: LabelNames | None = None  # label names, including those of labels that do not occur
+    sidecars: Sidecars | None = None  # files beside the data file, with the ids of its records
+    stored_vectorizer: Stored | None = None  # the vectoriser that created the data from texts
     feature_names: Sequence[str] | None = None  # of each column, from 0; None: features have numbers
-    # Returns the files of the training, as `provenance.described`; nothing where there are none.
+    # Returns the files of the training, as `provenance.described`; an empty dictionary without files.
     described: Callable[[], dict[str, Any]] = dict
     review: matching.ReviewCounts | None = None
     implications: Implications | None = None  # which labels imply others, if there are rules
     scores: np.ndarray | None = None  # float32, shape (n, q): out-of-fold scores of another classifier, from 0 to 1
     file_content: Content | None = None  # size and checksum of the uncompressed file, if requested
-    # Instances and labels, as written in files, that `mpu suggest` has filled in and nobody has decided: not annotated
+    # Instances and labels, as written in files, filled in by `mpu suggest` and not yet verified: not annotated
     filled_in: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
@@ -114,7 +114,7 @@ class TrainingData(Problem):
 
     @property
     def record_ids(self) -> RecordIds | None:
-        """The ids of the records of the file, read now; None without any."""
+        """The record ids of the file, read on access; None if absent."""
         return None if self.sidecars is None else self.sidecars.ids(self.instances_of_file)
 
     @cached_property
@@ -124,12 +124,12 @@ class TrainingData(Problem):
 
     @cached_property
     def annotations(self) -> np.ndarray:
-        """How many instances are annotated with each label: ndarray of int, shape (q,)."""
+        """The number of instances annotated with each label: ndarray of int, shape (q,)."""
         return count_positives(self.labels)
 
     @property
     def filled(self) -> csr_array | None:
-        """Where labels were filled in that nobody has decided: bool, shape (n, q); None without a list of them."""
+        """The cells that were filled in and not yet verified: bool, shape (n, q); None without a list of them."""
         if self.filled_in is None:
             return None
         rows, labels = self.filled_in
@@ -137,17 +137,17 @@ class TrainingData(Problem):
 
     @property
     def annotations_of_file(self) -> np.ndarray:
-        """How many instances of the first file alone are annotated with each label: int, shape (q,)."""
+        """The number of instances in only the first file annotated with each label: int, shape (q,)."""
         return self.annotations if self.second is None else count_positives(self.labels[: self.instances_of_file])
 
     @property
     def left_to_chance_of_file(self) -> np.ndarray:
-        """How many annotations of the first file stand for 1 / c labels each: not those that others imply."""
+        """The number of annotations in the first file that represent 1 / c labels each: those not implied by others."""
         implied = 0 if self.verified is None else self.verified.count_implied()
         return np.maximum(self.annotations_of_file - implied, 0)
 
     def checksum(self) -> str:
-        """Return the checksum of the features of the file."""
+        """Return the checksum of the first file's features."""
         return checksum(self.features[: self.instances_of_file])
 
     @property
@@ -156,7 +156,7 @@ class TrainingData(Problem):
         return self.ids[self.annotations == 0]
 
     def findings(self, options: Options, model: StackedModel, result: TrainingResult) -> dict[str, Any]:
-        """Return what a training estimated and chose: JSON values for the report and the model's record."""
+        """Return the estimates and choices of a training: JSON values for the report and the model's record."""
         settings, c, estimates = asdict(result.chosen.settings), result.chosen.c, result.chosen.estimates
         del settings["thin"]  # follows from the number of labels
         if not loss_named(result.chosen.settings.loss).has_step:
@@ -197,7 +197,7 @@ class TrainingData(Problem):
         return found
 
     def report_of_groups(self, estimates: Estimates) -> list[dict[str, Any]]:
-        """Return a row for each group of instances, with its c and how many labels are missing; none without groups."""
+        """Return a row for each group of instances, with c and the number of missing labels; empty without groups."""
         found, groups = estimates.groups, self.groups
         if found is None or groups is None:
             return []
@@ -217,7 +217,7 @@ class TrainingData(Problem):
         ]
 
     def warnings(self, estimates: Estimates) -> list[str]:
-        """Return warnings about the review and c, with the names of labels, and of the feature that dominates."""
+        """Return warnings about the review, c and a dominating feature, with label and feature names."""
         cautions = [] if estimates.estimate is None else estimates.estimate.cautions(self._shown)
         if estimates.dominating is not None:
             column = estimates.dominating.column
@@ -233,7 +233,7 @@ class TrainingData(Problem):
         return str(label) if self.names is None else self.names.shown(label)
 
     def true_labels(self, chosen: HyperParameters) -> np.ndarray:
-        """Return how many instances have each label, by c and verified labels: float64, shape (q,)."""
+        """Estimate the number of instances with each label, from c and verified labels: float64, shape (q,)."""
         return chosen.frequency(self).true_labels(self.labels)
 
     def assembled(
@@ -247,10 +247,10 @@ class TrainingData(Problem):
     ) -> TrainedModel:
         """Return a model with everything that is saved; the options are as the user chose them.
 
-        `findings`: of the training, by the method of this name.
-        `files` are as `described`; None for arrays.
+        `findings`: from the method of this name.
+        `files`: from `described`; None for arrays.
         """
-        occurring = model.columns  # it has weights of no other features, and of all of these
+        occurring = model.columns  # the model has weights for exactly these features
         if occurring is None:
             used = self.label_features if findings.get("prior") else None
             occurring = self.occurring if used is None else self.occurring.joined(Columns.occurring(used))
@@ -269,10 +269,10 @@ class TrainingData(Problem):
         )
 
     def resolved(self, options: Options) -> Options:
-        """Return the options with the label frequencies themselves in place of the file that has them.
+        """Return the options with a frequency file replaced by its label frequencies.
 
-        Raises InputError (the file of label frequencies cannot be read, or lacks a label), MpuError (the options weigh
-        features of labels, and there are none), DataError (annotations refute c).
+        Raises InputError (the frequency file cannot be read, or lacks a label), MpuError (the options set a weight for
+        label features, but there are none), DataError (the annotations contradict c).
         """
         file, prior = frequency_file(options), options.prior
         if self.label_features is None and isinstance(prior, float | int) and prior:
@@ -283,12 +283,12 @@ class TrainingData(Problem):
         c: Any = options.c
         if file is not None:
             c = read_frequencies(file, self.ids, self.names, may_be_absent=self.never_annotated)
-        if c is not None and self.labels.nnz:  # there are none here where the workers of a cluster have them
+        if c is not None and self.labels.nnz:  # empty here if the labels are on the workers of a cluster
             refuse_refuted(c, self.labels, self.verified, self._shown)
         return replace(options, c=c)
 
     def widened(self, every: np.ndarray) -> Self:
-        """Return the same data with more labels, which are never annotated: these are all, ascending."""
+        """Return the same data with more, never annotated labels; `every`: all label numbers, ascending."""
         return replace(
             self,
             ids=every,
@@ -301,19 +301,19 @@ class TrainingData(Problem):
 
 
 def frequency_file(options: Options) -> Path | None:
-    """Return the file of label frequencies that options name."""
+    """Return the frequency file named in the options; None if absent."""
     return options.c if isinstance(options.c, Path) else None
 
 
 def read_training_data(
     sources: Sources, run: Run, is_for_model: bool = True, is_read_again: bool = False
 ) -> TrainingData:
-    """Read the files of a training, and bring them together.
+    """Read the files of a training, and combine them.
 
-    `is_for_model`: whether a model is trained; else neither the vectoriser beside the data nor features of labels are
+    `is_for_model`: whether a model is trained; otherwise the vectoriser beside the data and label features are not
     read.
     `is_read_again`: whether the file will be read a second time, so that its checksum is needed.
-    Raises InputError (a file cannot be read, no instance has a label, or what is beside the data does not fit them).
+    Raises InputError (a file cannot be read, no instance has a label, or a file beside the data does not fit them).
     """
     with run.step("reading data", bytes_of(sources.file)):
         sidecars = Sidecars(sources.file)
@@ -365,7 +365,7 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
 
 
 def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> TrainingData:
-    """Add the verified labels of a file, as it was read.
+    """Add the verified labels to the data, which were read from `file`.
 
     Raises InputError (a review cannot be read, or does not fit the file).
     """
@@ -381,7 +381,7 @@ def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> Traini
 
 
 def refuse_filled(source: Source, reason: str) -> None:
-    """Raise InputError where a list beside one of the data files says which of its labels were filled in."""
+    """Raise InputError if a list of filled-in labels exists beside one of the data files."""
     for file in files_of(source):
         if (path := there(file, FILLED)) is not None:
             raise InputError(
@@ -393,9 +393,9 @@ def refuse_filled(source: Source, reason: str) -> None:
 
 
 def _filled_in(file: Dataset, source: Source) -> tuple[np.ndarray, np.ndarray] | None:
-    """Read which instances had which labels filled in, if a list beside the file says so; else None.
+    """Read the list of filled-in labels beside the file; return their instances and labels, or None if absent.
 
-    The list is as `mpu suggest` writes it, a review file; only instances and labels are read.
+    The list is a review file, as written by `mpu suggest`; only instances and labels are read.
     Raises InputError (a line is not an instance with a label of the data).
     """
     path = None if isinstance(source, Files) else there(source, FILLED)
@@ -418,7 +418,7 @@ def _filled_in(file: Dataset, source: Source) -> tuple[np.ndarray, np.ndarray] |
 
 
 def _as_annotated(data: TrainingData, rows: np.ndarray, labels: np.ndarray) -> TrainingData:
-    """Return the data without labels that were filled in, but those of complete instances, which people have seen."""
+    """Return the data without filled-in labels, except in complete instances, since people have checked these."""
     columns = np.searchsorted(data.ids, labels)
     verified = data.verified or VerifiedLabels.of(data.labels.shape)
     is_open = values_at(verified.cells, rows, columns) == Verdict.UNKNOWN
@@ -428,11 +428,11 @@ def _as_annotated(data: TrainingData, rows: np.ndarray, labels: np.ndarray) -> T
     return replace(data, labels=csr_array(data.labels > filled), filled_in=(rows[is_open], labels[is_open]))
 
 
-_FEWEST_IMPLIED, _SWAPPED = 20, 0.5  # below, annotations do not tell whether the columns of rules are swapped
+_FEWEST_IMPLIED, _SWAPPED = 20, 0.5  # below these, annotations do not reveal whether the rules' columns are swapped
 
 
 def _with_implications(data: TrainingData, implications: Implications, rules: str | Path) -> TrainingData:
-    """Add which labels imply others; implied labels among the annotations are verified as implied."""
+    """Add rules for implied labels; mark implied labels among the annotations as verified by implication."""
     labels = data.labels
     now, swapped, n = implications.agreement(labels, data.ids)
     if n >= _FEWEST_IMPLIED and swapped >= _SWAPPED and swapped >= 2 * now:
@@ -447,7 +447,7 @@ def _with_implications(data: TrainingData, implications: Implications, rules: st
 
 
 def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:
-    """Append instances whose label sets are complete."""
+    """Append instances with complete label sets."""
     features, (labels, ids) = more.features, more.occurring_labels()
     width = max(data.features.shape[1], features.shape[1])
     both = [with_width(part, width) for part in (data.features, features)]
@@ -471,9 +471,9 @@ def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:
 
 
 def _with_label_features(data: TrainingData, sources: Sources, run: Run) -> TrainingData:
-    """Add features of labels, and labels that are never annotated, which have features or are named by ``--labels``.
+    """Add label features, and labels that are never annotated but have features or are named by ``--labels``.
 
-    Without a file of features, they are the vectors of the names of labels, by the vectoriser that made the data.
+    Without a feature file, they are the vectors of the label names, by the vectoriser that created the data.
     """
     names, numbers, vectors = data.names, np.empty(0, int), None
     if sources.label_features is not None:
@@ -499,10 +499,10 @@ if TYPE_CHECKING:
 def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterData"]:
     """Let the workers of a cluster read files, for the duration of the context.
 
-    Raises InputError (a file cannot be read, no instance has a label, or what is beside the data is not for a cluster),
-    DataError (there are too many labels), ClusterError (the cluster cannot be reached or used, or has failed).
+    Raises InputError (a file cannot be read, no instance has a label, or a file beside the data is not supported on a
+    cluster), DataError (too many labels), ClusterError (the cluster cannot be reached or used, or has failed).
     """
-    files = [absolute(file) for file in files_of(sources.file)]  # what no worker can read is refused at once
+    files = [absolute(file) for file in files_of(sources.file)]  # refuses files that workers cannot read
     refuse_filled(sources.file, "workers of a cluster treat all labels as annotated: train on one machine")
     if sources.rules is not None:
         raise InputError(
@@ -545,13 +545,13 @@ class ClusterData(TrainingData):
 
     @cached_property
     def annotations(self) -> np.ndarray:
-        """How many instances are annotated with each label."""
+        """The number of instances annotated with each label."""
         return self.collection.counts().by_chance
 
     def true_labels(self, chosen: HyperParameters) -> np.ndarray:
-        """Estimate it by the label frequency."""
+        """Estimate the number of instances with each label, from the label frequency."""
         return self.collection.counts().true_labels(chosen.c)
 
     def work(self) -> dict[str, int]:
-        """Return how many parts and workers the training had, as long as the cluster is there."""
+        """Return the number of parts and workers of the training, while the cluster is connected."""
         return {"parts": len(self.collection.parts), "workers": self.collection.executor.workers}
