@@ -133,6 +133,7 @@ def _held_out(y: Any, scores: Any, c: Any, verified: Any, name: str = "scores") 
     """Check annotations, the scores of their cells, and their label frequency."""
     annotations = _annotations(y, verified)
     P = annotations.of_scores(scores, y, name)
+    c = arrays.rates_in_order(arrays.columns_of(y), c)
     return annotations, HeldOut(P, annotations.labels, parameters.frequency(c, annotations))
 
 

@@ -214,9 +214,12 @@ def refuse_broken(matrix: Any, name: str) -> None:
         raise DataError(f"{name} is not a sound sparse matrix: {error}") from error
 
 
-def in_order_of(names: Any, values: Any, name: str, whose: str = "y") -> Any:
-    """Return a data frame with its columns in the order of these names; return unnamed columns unchanged."""
-    own = columns_of(values)
+def in_order_of(names: Any, values: Any, name: str, whose: str = "y", attribute: str = "columns") -> Any:
+    """Return a data frame with its columns in the order of these names; return unnamed columns unchanged.
+
+    `attribute`: the attribute of `values` that has its names.
+    """
+    own = columns_of(values, attribute)
     if own is None or names is None or (wanted := list(names)) == own or wanted == list(range(len(wanted))):
         return values
     if different := [*(Counter(wanted) - Counter(own)), *(Counter(own) - Counter(wanted))]:
@@ -232,10 +235,17 @@ _NOT_ANNOTATED = re.compile(
 )
 
 
-def columns_of(values: Any) -> list[Any] | None:
+def rates_in_order(names: Any, c: Any) -> Any:
+    """Return a data frame or series of label frequencies in the order of these names; return others unchanged."""
+    if names is None or np.shape(c)[-1:] != (len(names),):
+        return c
+    return in_order_of(names, c, "c", attribute="columns" if hasattr(c, "columns") else "index")
+
+
+def columns_of(values: Any, attribute: str = "columns") -> list[Any] | None:
     """Return the column names of a data frame; None if absent or just the column numbers."""
-    columns = getattr(values, "columns", None)
-    return None if columns is None or list(columns) == list(range(len(columns))) else list(columns)
+    columns = getattr(values, attribute, None)
+    return None if columns is None or callable(columns) or list(columns) == list(range(len(columns))) else list(columns)
 
 
 def _without_unknown(y: Any, pos_label: Any = None) -> tuple[Any, csr_array | None]:

@@ -16,7 +16,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from mpu_cli.api.arrays import Annotations
+from mpu_cli.api.arrays import Annotations, rates_in_order
 from mpu_cli.core.evidence import Evidence, Scored
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, refuse_refuted
 from mpu_cli.core.frequency.questions import Questions
@@ -84,10 +84,12 @@ def of_estimator(estimator: Any, classes: np.ndarray | None = None) -> dict[str,
     """
     step = _saying if checked_as(Integer(0), "verbose", int(estimator.verbose)) else no_observer
     given = {name: getattr(estimator, option.name) for name, option in DECLARED.items()}
-    if classes is not None and isinstance(c := given["c"], Mapping):
-        if unknown := c.keys() - set(classes.tolist()):
-            raise DataError(f"c has a number for {min(unknown, key=str)!r}, which is not among the classes")
-        given["c"] = [c.get(name, np.nan) for name in classes.tolist()]
+    if classes is not None:
+        given["c"] = rates_in_order(classes, c := given["c"])
+        if isinstance(c, Mapping):
+            if unknown := c.keys() - set(classes.tolist()):
+                raise DataError(f"c has a number for {min(unknown, key=str)!r}, which is not among the classes")
+            given["c"] = [c.get(name, np.nan) for name in classes.tolist()]
     return checked(given) | {"step": step}
 
 

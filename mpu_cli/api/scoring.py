@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.metrics import make_scorer
 
 from mpu_cli.api import arrays
-from mpu_cli.api.arrays import as_csr, columns_of, in_order_of, indicator
+from mpu_cli.api.arrays import as_csr, columns_of, in_order_of, indicator, rates_in_order
 from mpu_cli.core.features import entry_rows
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation import bootstrap, incomplete
@@ -77,7 +77,7 @@ def corrected_metrics(
     """
     predicted = indicator(in_order_of(columns_of(y_true), y_pred, "y_pred"), "y_pred")
     truth, predicted, _ = arrays.compared(y_true, "y_true", predicted, "y_pred has", ignored)
-    weighted = _weighted(truth, c)
+    weighted = _weighted(truth, rates_in_order(columns_of(y_true), c))
     sizes = [np.bincount(predicted.indices, minlength=truth.shape[1]), weighted.sum(axis=0)]
     occurring = np.flatnonzero((sizes[0] > 0) | (sizes[1] > 0))
     counts = bootstrap.Counts.of([(weighted, predicted)], labels=occurring)
@@ -115,7 +115,8 @@ def incomplete_f1_scorer(c: ArrayLike) -> Any:
     >>> search.best_params_
     {'max_depth': 3}
     """
-    return make_scorer(_expected_micro_f1, c=checked(PerLabel(LEAST_FREQUENCY, 1), "c", c))
+    checked(PerLabel(LEAST_FREQUENCY, 1), "c", c)
+    return make_scorer(_expected_micro_f1, c=c)
 
 
 def _expected_micro_f1(y_true: Any, y_pred: Any, c: ArrayLike) -> float:
@@ -200,7 +201,8 @@ def ranking_metrics(
     if propensities is not None:
         found |= results(PropensityScoredMetrics(cutoffs), _weighted(truth, propensities, "propensities"))
     if c is not None:
-        corrected = results(incomplete.CorrectedRanking(cutoffs), _weighted(truth, c))
+        weighted = _weighted(truth, rates_in_order(columns_of(y_true), c))
+        corrected = results(incomplete.CorrectedRanking(cutoffs), weighted)
         found |= {f"corrected_{name}": value for name, value in corrected.items()}
     return found
 

@@ -199,6 +199,30 @@ def test_what_is_verified(made, halved):
     )
 
 
+class Series:
+    """What a series of pandas is: values whose names are its index."""
+
+    index = ("news", "arts", "film")
+    shape = (3,)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array([0.9, 0.6, 0.7], dtype)
+
+    def __getitem__(self, names):
+        return np.asarray(self)[[self.index.index(name) for name in names]]
+
+
+@pytest.mark.parametrize("made", MODELS)
+def test_label_frequencies_of_a_series(made, halved):
+    X, _, S = halved
+    c = [0.6, 0.7, 0.9]
+    assert made().set_params(c=Series()).fit(X, Frame(S)).c_.tolist() == c
+    assert corrected_metrics(Frame(S), S, Series()) == corrected_metrics(S, S, c)
+    assert ranking_metrics(Frame(S), S, c=Series()) == ranking_metrics(S, S, c=c)
+    p = calibrate(Frame(S), scores=S * 0.5, c=Series())(S * 0.5)
+    np.testing.assert_array_equal(p, calibrate(S, scores=S * 0.5, c=c)(S * 0.5))
+
+
 @pytest.mark.parametrize("made", MODELS)
 def test_the_labels_of_a_score(made, halved):
     X, Y, S = halved
