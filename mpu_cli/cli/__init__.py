@@ -1,6 +1,6 @@
-"""The command line: `cli.commands` has the options and the help of each command, and `cli.actions.NAME` does its work.
+"""The command line: `cli.commands` defines each command's options and help; `cli.actions.NAME` does its work.
 
-The work is imported when it is asked for; no help imports NumPy. An `MpuError` that one raises is printed here.
+Actions are imported when a command runs, so that showing help never imports NumPy. An `MpuError` is printed here.
 """
 
 import os
@@ -17,10 +17,10 @@ from mpu_cli.errors import MpuError
 from mpu_cli.runtime import signals
 from mpu_cli.version import __version__
 
-PIPE_CLOSED = 141  # as of a process that SIGPIPE has ended
+PIPE_CLOSED = 141  # as for a process ended by SIGPIPE
 
 
-# Variables of the environment that are whole numbers, and the least and the largest value of each.
+# Environment variables that are whole numbers, and the least and largest value of each.
 _NUMBERS = {"SOURCE_DATE_EPOCH": (0, 253_402_300_799), "NUMBA_NUM_THREADS": (1, 100_000)}
 
 
@@ -33,17 +33,17 @@ class CleanErrors(click.Group):
     """
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run as click does. What comes before the command (help, completion) can fail too."""
+        """Run as click does. The steps before the command (help, completion) can fail too."""
         try:
             with _reported_failures([]):
                 return super().main(*args, **kwargs)
-        except click.exceptions.Exit as end:  # click itself has done with those of commands
+        except click.exceptions.Exit as end:  # click itself has handled those from commands
             sys.exit(end.exit_code)
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any) -> click.Context:
         """Read the options of the group, and ``mpu help train`` as ``mpu train --help``.
 
-        Click itself would exit with status 1 if the reader of the help has gone.
+        Click itself would exit with status 1 if the reader of the help has closed the pipe.
         """
         messages.reset()
         if args[:1] == ["help"]:
@@ -54,7 +54,7 @@ class CleanErrors(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand. Turn errors that a user can fix into a message and an exit status."""
         with _reported_failures(ctx.args):
-            for name, (least, largest) in _NUMBERS.items():  # else, a library that reads it ends in a traceback
+            for name, (least, largest) in _NUMBERS.items():  # otherwise a library that reads it raises a traceback
                 text = os.environ.get(name)
                 if text is not None and not (text.isascii() and text.isdigit() and least <= int(text[:20]) <= largest):
                     raise MpuError(

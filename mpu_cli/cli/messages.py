@@ -1,10 +1,10 @@
-"""What commands print: reports on standard output, messages and progress on standard error, as text or as JSON.
+"""Output of commands: reports on standard output, messages and progress on standard error, as text or as JSON.
 
-A report is a dictionary, perhaps with dataclasses within; docs/reports.md has the fields. One that cannot be written
-is an error; a lost log line is not. So a training does not fail because the disk with its log is full, and a lost
-report does not look like success. Characters that the encoding of a stream lacks are escaped.
+A report is a dictionary that may contain dataclasses; docs/reports.md describes the fields. A report that cannot be
+written is an error; a lost log line is not. So a training does not fail because the disk with its log is full, and a
+lost report does not look like success. Characters that a stream's encoding cannot represent are escaped.
 
-Progress is a bar on a terminal, removed at the end; elsewhere, with -v, a line a step.
+Progress is a bar on a terminal, removed at the end; elsewhere, with -v, one line per step.
 """
 
 import io
@@ -34,8 +34,8 @@ from mpu_cli.runtime.run import Bytes
 
 _QUIET, _NORMAL, _VERBOSE = -1, 0, 1
 QUESTIONS = "mpu suggest FILE --questions 40"
-_WIDE = 0.2  # of an interval of c
-_MOST_LISTED = 20  # numbers of a list
+_WIDE = 0.2  # width of an interval of c
+_MOST_LISTED = 20  # items of a list
 _MOST_WARNINGS = 1000  # in a report; a service may warn for years
 
 
@@ -47,16 +47,16 @@ class _Manner:
     as_json: bool = False
     warnings: list[str] = field(default_factory=list)
     context: click.Context | None = None  # of the command, once its options are read
-    accepted: tuple[str, ...] = ()  # words of warnings that the user knows and accepts
-    once: set[str] = field(default_factory=set)  # what was said and is said only once
-    with_time: bool = False  # whether lines of text begin with the time, as those of JSON have it
+    accepted: tuple[str, ...] = ()  # words in warnings that the user knows and accepts
+    once: set[str] = field(default_factory=set)  # printed messages that must not be repeated
+    with_time: bool = False  # whether text lines begin with the time, which JSON lines always contain
 
 
 _manner = _Manner()
 
 
 def reset() -> None:
-    """Reset to text and normal verbosity, until options change that. Print what the library and Python log."""
+    """Reset to text and normal verbosity, until options change that. Print the log of the library and of Python."""
     global _manner
     _manner = _Manner()
     signals.say = last_words
@@ -69,7 +69,7 @@ def reset() -> None:
 
 
 def message_options() -> list[click.Option]:
-    """Return ``-q``, ``-v``, ``--accept-warning`` and ``--log-format``. The command does not get them as parameters."""
+    """Return ``-q``, ``-v``, ``--accept-warning`` and ``--log-format``; they are not passed on to the command."""
 
     def remember(context: click.Context, option: click.Parameter, value: Any) -> None:
         if option.name == "log_format":
@@ -91,7 +91,7 @@ def message_options() -> list[click.Option]:
 
 
 def show_times() -> None:
-    """Begin each line of text with the time from now on."""
+    """Begin each text line with the time from now on."""
     _manner.with_time = True
 
 
@@ -113,7 +113,7 @@ def error(message: str) -> None:
 def warn(message: str, **counts: int) -> None:
     """Print a warning, even with ``--quiet``, unless the user accepts it. In a log, it names the command and its files.
 
-    In JSON, the counts become fields of their own.
+    In JSON, the counts become separate fields.
     """
     if len(_manner.warnings) < _MOST_WARNINGS:
         _manner.warnings.append(for_terminal(without_secrets(message)))
@@ -135,7 +135,7 @@ def detail(message: str, **counts: int) -> None:
 
 
 def output_report(report: dict[str, Any], is_json: bool, printed: Callable[[dict[str, Any]], None]) -> None:
-    """Print the warnings of a report, then the report, as JSON or for people; in a log of JSON, it is a line."""
+    """Print a report's warnings, then the report, as JSON or for people; also as a line in a JSON log."""
     for warning in report.get("warnings", ()):
         warn(warning)
     values = as_json(report) | {"warnings": _manner.warnings}  # all so far
@@ -148,7 +148,7 @@ def output_report(report: dict[str, Any], is_json: bool, printed: Callable[[dict
 
 
 def first_of_all(interval: Sequence[float] | None) -> str:
-    """Return what to do first where the interval of c by annotations alone leaves too much open; nothing elsewhere."""
+    """Return advice if the interval of c, estimated from annotations alone, is too wide; otherwise an empty text."""
     is_wide = interval is not None and interval[1] - interval[0] > _WIDE
     return f"answer 40 questions, since annotations alone leave c open: {QUESTIONS}" * is_wide
 
@@ -161,7 +161,7 @@ def present(**values: Any) -> dict[str, Any]:
 def as_json(value: Any) -> Any:
     """Return a report, or a value in one, as JSON values: NaN is null, keys are texts.
 
-    A field of a dataclass whose default is None is left out where it is None.
+    A dataclass field whose default is None is left out if it is None.
     """
     if is_dataclass(value) and not isinstance(value, type):
         inner = {of.name: getattr(value, of.name) for of in fields(value)}
@@ -186,14 +186,14 @@ def print_table(rows: list[list[Any]]) -> None:
 
 
 def print_groups(rows: list[dict[str, Any]] | None) -> None:
-    """Print c of each group of instances, the worst first, as `mpu train --json` has it under ``c_by_group``."""
+    """Print c of each group of instances, lowest first; rows as in ``c_by_group`` of `mpu train --json`."""
     if rows:
         click.echo()
         print_rates(sorted(rows, key=itemgetter("c")), ["group", "instances", "annotations"], 0)
 
 
 def print_rates(rows: list[dict[str, Any]], names: list[str], digits: int) -> None:
-    """Print c of groups or labels, with its interval and how many labels are missing, after the columns of names."""
+    """Print c of groups or labels, with its interval and the number of missing labels, after the name columns."""
     table = [
         [
             *(row[name] for name in [*names, "c"]),
@@ -214,7 +214,7 @@ def print_lines(lines: dict[str, str]) -> None:
 
 
 def print_values(report: Any) -> None:
-    """Print a report by the names of its JSON: its values line by line, then each list of objects as a table."""
+    """Print a report with its JSON names: its values line by line, then each list of objects as a table."""
     values = _flat(as_json(report))
     tables = {
         name: value
@@ -230,7 +230,7 @@ def print_values(report: Any) -> None:
 
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:
-    """Return values by name, those of an object as ``object.name``."""
+    """Return values by name, with ``object.name`` for values in an object."""
     flat: dict[str, Any] = {}
     for name, value in values.items():
         flat |= (
@@ -248,7 +248,7 @@ def _written(value: Any) -> str:
 
 
 def wrong_usage(error: click.UsageError, args: list[str]) -> None:
-    """Print what is wrong with the arguments of a command. They may have stopped ``--log-format`` from being read."""
+    """Print a usage error, which may have occurred before ``--log-format`` was read."""
     words = [word for argument in args for word in argument.split("=", 1)]
     _manner.as_json |= ("--log-format", "json") in itertools.pairwise(words)
     _manner.context = error.ctx
@@ -259,10 +259,10 @@ def wrong_usage(error: click.UsageError, args: list[str]) -> None:
 
 
 def _say(level: str, text: str, **fields: str | float | dict[str, Any]) -> None:
-    if "message" in fields:  # of people and packages, who may quote a URL
+    if "message" in fields:  # may quote a URL
         fields["message"] = without_secrets(str(fields["message"]))
     begin = f"{_now('seconds')} " if _manner.with_time else ""
-    tqdm = sys.modules.get("tqdm")  # whose bars are removed meanwhile
+    tqdm = sys.modules.get("tqdm")  # its bars are removed meanwhile
     with nullcontext() if tqdm is None else tqdm.tqdm.external_write_mode(file=sys.stderr):
         click.echo(
             _json_line(level, fields) if _manner.as_json else begin + for_terminal(without_secrets(text)), err=True
@@ -278,7 +278,7 @@ def _now(precision: str) -> str:
 
 
 def _subject() -> dict[str, str]:
-    """Return the command, the model that it is given, and its first file."""
+    """Return the command, its model argument, and its first file."""
     subject: dict[str, str] = {}
     context = _manner.context
     if context is None:
@@ -291,20 +291,20 @@ def _subject() -> dict[str, str]:
     return {"command": str(context.info_name)} | subject
 
 
-_CLEARING = "\r\x1b[2K"  # to the beginning of the line, and delete all of it
+_CLEARING = "\r\x1b[2K"  # go to the beginning of the line, and delete the line
 
 
 def last_words(text: str) -> None:
-    """Print what ended the process. Does not wait for another thread that may be writing."""
+    """Print the reason why the process ends, without waiting for another thread that may be writing."""
     line = _json_line("error", {"message": text}) if _manner.as_json else _CLEARING * on_terminal() + text
     os.write(2, line.encode() + b"\n")
 
 
 class _Spoken(logging.Handler):
-    """Prints log records of the library and of the HTTP server, with their counts if any, and warnings of Python."""
+    """Prints log records of the library and the HTTP server, with any counts, and Python's warnings."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        if getattr(record, "once", False):  # files may be read again
+        if getattr(record, "once", False):  # files may be read more than once
             if record.getMessage() in _manner.once:
                 return
             _manner.once.add(record.getMessage())
@@ -316,7 +316,7 @@ _STDIN, _STDOUT, _STDERR = range(3)
 
 
 class _Stream(io.FileIO):
-    """Standard output, whose errors name it; or standard error, where text that cannot be written is dropped."""
+    """Standard output, with errors that name it; or standard error, which drops text that cannot be written."""
 
     def write(self, data: Any, /) -> int:
         try:
@@ -324,19 +324,19 @@ class _Stream(io.FileIO):
         except OSError as error:
             if self.fileno() == _STDERR:
                 return len(data)
-            if isinstance(error, BrokenPipeError):  # the reader has gone, which is its own decision
+            if isinstance(error, BrokenPipeError):  # the reader has closed the pipe, which is not an error
                 raise
             raise MpuError(f"standard output: cannot be written: {error.strerror}") from error
 
 
 def prepare_streams() -> None:
-    """Replace `sys.stdin`, `sys.stdout` and `sys.stderr`. Call this before any file is opened."""
-    # The next file that is opened would get the descriptor of a closed stream.
+    """Replace `sys.stdin`, `sys.stdout` and `sys.stderr`. Call this before opening any file."""
+    # Otherwise the next opened file would get the descriptor of a closed stream.
     for descriptor, mode in ((_STDIN, os.O_RDONLY), (_STDOUT, os.O_RDONLY), (_STDERR, os.O_WRONLY)):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, mode)  # gets the lowest that is free; read-only, so that a report is still an error
+            os.open(os.devnull, mode)  # gets the lowest free descriptor; read-only, so writing a report still fails
             os.set_inheritable(descriptor, True)
     if sys.stdin is not None:  # it was open
         sys.stdin = io.TextIOWrapper(io.BufferedReader(ReadFile(_STDIN, closefd=False)), "utf-8")
@@ -360,15 +360,15 @@ _SECONDS_BETWEEN_DRAWINGS = 0.25
 _WITH_TOTAL = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}, {remaining} left"
 _WITHOUT_TOTAL = "{desc}: {n_fmt}, {elapsed}"
 _TIME_ALONE = "{desc}: {elapsed}"
-_drawing = threading.Lock()  # one bar at a time: the outer one of two
+_drawing = threading.Lock()  # one bar at a time: the outer one of nested bars
 
 
 @contextmanager
 def progress(name: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-    """Show a step: by a bar on a terminal; elsewhere by a line at its end, as text with ``--verbose``.
+    """Show a step: a bar on a terminal; elsewhere a line at its end, as JSON or, with ``--verbose``, as text.
 
-    `total`: amount of work; where it is `Bytes`, the work is to read so many from files; None: unknown.
-    Yields: call it with the amount of newly finished work, 1 by default.
+    `total`: amount of work; if it is `Bytes`, the number of bytes to read from files; None: unknown.
+    Yields: a function to call with the amount of newly finished work, 1 by default.
     """
     if on_terminal():
         with nullcontext(lambda by=1: None) if is_quiet() else _bar(name, total) as count:
@@ -388,7 +388,7 @@ def progress(name: str, total: int | None = None) -> Iterator[Callable[..., None
 
 @contextmanager
 def _bar(name: str, total: int | None) -> Iterator[Callable[..., None]]:
-    """Draw a bar, unless another one is drawn; parameters as of `progress`."""
+    """Draw a bar, unless another one is being drawn; parameters as for `progress`."""
     if not _drawing.acquire(blocking=False):
         yield lambda by=1: None
         return
@@ -402,7 +402,7 @@ def _bar(name: str, total: int | None) -> Iterator[Callable[..., None]]:
         delay=_SECONDS_BEFORE_A_BAR,
         dynamic_ncols=True,
         miniters=0,
-        smoothing=0,  # the time left is by the mean speed
+        smoothing=0,  # estimate the remaining time from the mean speed
         bar_format=_WITH_TOTAL if total else _TIME_ALONE,
     )
     end = threading.Event()
@@ -410,11 +410,11 @@ def _bar(name: str, total: int | None) -> Iterator[Callable[..., None]]:
     def count(by: int = 1) -> None:
         if not total:
             bar.bar_format = _WITHOUT_TOTAL
-        elif bar.n + by > bar.total:  # it was an estimate
+        elif bar.n + by > bar.total:  # the total was an estimate
             bar.total = bar.n + by
         bar.update(by)
 
-    def draw() -> None:  # since the time changes without any count
+    def draw() -> None:  # since the time changes between counts
         end.wait(_SECONDS_BEFORE_A_BAR)
         while not end.wait(_SECONDS_BETWEEN_DRAWINGS):
             bar.update(0)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and types of values, made from declarations (`mpu_cli.runtime.options`)."""
+"""Options shared by several commands, and value types, built from declarations (`mpu_cli.runtime.options`)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -21,16 +21,16 @@ from mpu_cli.svmlight.streams import as_one
 
 
 class FileName(click.Path):
-    """The name of a file or folder, which is never empty. Who opens it says what it must be."""
+    """The name of a file or folder, never empty. The code that opens it checks its kind."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the name; a usage error where it is empty."""
+        """Return the name; a usage error if it is empty."""
         if not str(value):
             self.fail("the name is empty; if it comes from a shell variable, set the variable", param, ctx)
         return super().convert(value, param, ctx)
 
 
-# As a text, which may be - for a standard stream, and as a Path.
+# A text, which may be - for a standard stream, and a Path.
 FILE = FileName(allow_dash=True)
 PATH = FileName(path_type=Path)
 
@@ -38,10 +38,10 @@ PATH = FileName(path_type=Path)
 def option(
     written: str, kind: Any, help: str, *, name: str | None = None, default: Any = None, **how: Any
 ) -> click.Option:
-    """Return an option that is written as in the help, ``-o, --output FILE``, whose default is shown.
+    """Return an option, written as in the help, such as ``-o, --output FILE``; its default is shown.
 
-    `kind`: the kind or type of its values, the words that it takes, or bool for a flag.
-    `name`: of the parameter of the command, where it is another one.
+    `kind`: the kind or type of its values, the allowed words, or bool for a flag.
+    `name`: of the command's parameter, if it differs.
     """
     *shorter, last = written.split(", ")
     longest, _, metavar = last.partition(" ")
@@ -72,7 +72,7 @@ def declared_options(declaration: type) -> list[click.Option]:
 
 
 class Group(NamedTuple):
-    """Options that are one argument of a command: what `make` returns for their values, by their names."""
+    """Options that form one argument of a command: `make` is called with their values, by their names."""
 
     name: str
     make: Callable[..., Any]
@@ -80,9 +80,9 @@ class Group(NamedTuple):
 
 
 def command(*declared: click.Parameter | Group, **how: Any) -> Callable[[Callable[[], None]], click.Command]:
-    """Return what makes a command of the function whose help this is.
+    """Return a decorator that turns a function, whose docstring is the help, into a command.
 
-    `command` in the module of its name does the work; it is imported then.
+    The function `command` in the module of that name does the work; the module is imported when the command runs.
     """
     groups = [of for of in declared if isinstance(of, Group)]
     cls = GroupedCommand if "groups" in how else click.Command
@@ -101,9 +101,9 @@ def command(*declared: click.Parameter | Group, **how: Any) -> Callable[[Callabl
 
 
 class GroupedCommand(click.Command):
-    """A command whose help has its options in groups.
+    """A command whose help shows its options in groups.
 
-    `groups`: the options of each group, by their long names with underscores.
+    `groups`: the options of each group, as long names with underscores.
     """
 
     def __init__(self, *args: Any, groups: Mapping[str, str], **kwargs: Any) -> None:
@@ -115,22 +115,22 @@ class GroupedCommand(click.Command):
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         records = {}
         for option in options:
-            longest = max(option.opts, key=len)  # of -h and --help, in no order in click 8.2 to 8.4
+            longest = max(option.opts, key=len)  # -h and --help are in no fixed order in click 8.2 to 8.4
             records[longest.strip("-").replace("-", "_")] = option.get_help_record(ctx) or ("", "")
         for title, names in self.groups.items():
             with formatter.section(title):
                 formatter.write_dl([records[name] for name in names])
 
 
-# Groups of options that train and suggest have.
+# Option groups of train and suggest.
 LEARNING = "loss features cost eta0 epochs folds same_fold sample threshold kernel"
 KNOWLEDGE = "groups fully_labelled implied zero_based label_features prior"
 
 
 class Parsed(click.IntRange):
-    """What a function makes of a text; its ValueError says what is wrong with it. Shells complete the words.
+    """A value parsed from a text by a function, whose ValueError explains a bad text. Shells complete the words.
 
-    `range`: of numbers, which click shows in the help for its own types.
+    `range`: the range of numbers, shown in the help as click does for its own types.
     """
 
     def __init__(self, name: str, parse: Callable[[str], Any], words: tuple[str, ...] = (), range: str = "") -> None:
@@ -138,7 +138,7 @@ class Parsed(click.IntRange):
         self.name, self.parse, self.words, self.range = name, parse, words, range
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Parse a text; a default is as it is."""
+        """Parse a text; return a default unchanged."""
         try:
             return self.parse(value) if isinstance(value, str) else value
         except ValueError as error:
@@ -157,7 +157,7 @@ class Parsed(click.IntRange):
 
 
 def refuse_set(names: Iterable[str], problem: str) -> None:
-    """Raise UsageError where the user has set one of some parameters, whose option takes the place of {} in it."""
+    """Raise UsageError if the user has set one of some parameters; its option replaces {} in the message."""
     context = click.get_current_context()
     for param in context.command.params:
         if param.name in names and context.get_parameter_source(param.name) is not ParameterSource.DEFAULT:
@@ -167,7 +167,7 @@ def refuse_set(names: Iterable[str], problem: str) -> None:
 def run_options(*names: str, **helps: str) -> Group:
     """Return some of ``--seed``, ``--jobs`` and ``--kernel``; the command gets `run`, a `Run`.
 
-    `helps`: of an option that means something else here.
+    `helps`: help of an option that has another meaning here.
     """
     options = [option for option in declared_options(Run) if option.name in names]
     for option in options:
@@ -214,7 +214,7 @@ def _sources(
     implicit_values: bool,
     **others: Any,
 ) -> Any:
-    from mpu_cli.inputs.training_data import Sources  # NumPy and SciPy, which other commands need not wait for
+    from mpu_cli.inputs.training_data import Sources  # imports NumPy and SciPy, which other commands need not
 
     refuse_repeated(file)
     if len(fully_labelled) > 1:
@@ -229,9 +229,9 @@ def _sources(
 
 
 def training_files(*others: click.Option) -> Group:
-    """Return FILE, the files that say more of its labels, and the options of names and reading, as `sources`.
+    """Return FILE, the files with more about its labels, and the options for names and reading, as `sources`.
 
-    `others`: options of further files, `label_features_option` and `scores_option`.
+    `others`: options for further files, `label_features_option` and `scores_option`.
     """
     options = (
         click.Argument(["file"], metavar="FILE...", nargs=-1, required=True, type=FILE),

@@ -1,1 +1,1 @@
-"""The work of the commands, a module each."""
+"""The work of the commands, one module for each."""

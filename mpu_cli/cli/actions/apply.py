@@ -1,4 +1,4 @@
-"""Write accepted labels back into the records that data were made of: ``mpu apply``."""
+"""Write accepted labels back into the records that the data were made from: ``mpu apply``."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -27,13 +27,13 @@ from mpu_cli.text.rewriting import Reason, Retagged, Rewriter
 from mpu_cli.text.sidecars import Sidecars, read_vectorization
 
 _DATA_SUFFIXES = tuple(f".svm{suffix}" for suffix in ("", *COMPRESSED))
-# Decisions that tell how many of a list are right; with fewer, the user has to be sure.
+# Number of decisions needed to estimate how much of a list is correct; with fewer, the user must confirm.
 _ENOUGH = 20
 
 
 @dataclass
 class _Changes:
-    """Labels to add to an instance, those decided ``no``, and whether nothing else is true."""
+    """Labels to add to an instance, labels decided ``no``, and whether no other label is true."""
 
     add: dict[int, Reason] = field(default_factory=dict)
     refused: set[int] = field(default_factory=set)
@@ -41,7 +41,7 @@ class _Changes:
 
 
 def _data_beside(source: str | Path) -> Path:
-    """Return the data file beside records that has their name or, where none has, the one that was made of them."""
+    """Return the data file beside records that has their name or, if none has, the one that was made from them."""
     there = [path for path in Path(source).parent.glob("*.svm*") if path.name.endswith(_DATA_SUFFIXES)]
     there = [path for path in there if beside(path, FOLDER).is_dir()]
     there = [path for path in there if stem(path) == stem(source)] or [
@@ -60,7 +60,7 @@ def _data_beside(source: str | Path) -> Path:
 
 
 def _changes(decided: decisions.Decisions) -> dict[int, _Changes]:
-    """Return what decisions change, by instance."""
+    """Return the changes from decisions, by instance."""
     changes: defaultdict[int, _Changes] = defaultdict(_Changes)
     cells = zip(decided.instance.tolist(), decided.label.tolist(), decided.verdict.tolist(), strict=True)
     for instance, label, is_true in cells:
@@ -76,7 +76,7 @@ def _changes(decided: decisions.Decisions) -> dict[int, _Changes]:
 def _retagged(
     record: Record, change: _Changes, names: LabelNames, labels: Labels, rules: Implications, remove: bool, by_uri: bool
 ) -> Retagged:
-    """Return what changes in the tags of a record; it may have some of them by now."""
+    """Return the changes to a record's tags; it may already have some of the new ones."""
     of_label = {tag: labels.number(tag) for tag in record.tags}
     new = {label: origin for label, origin in change.add.items() if label not in of_label.values()}
     unwanted = change.refused if remove else set()
@@ -111,7 +111,7 @@ def command(
     remove: bool,
     fill_implied: bool,
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
+    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     if not reviewed and suggestions is None and not fill_implied:
         raise click.UsageError("Give --reviewed CHECKED.tsv, or --suggestions MISSING.tsv with --min-probability.")
     if (suggestions is None) != (least is None):
@@ -127,7 +127,7 @@ def command(
     sidecars.refuse(IDS)
     ids = sidecars.ids(len(dataset))
     names = sidecars.names_of(BESIDE, np.arange(1, len(vectorization.labels) + 1))
-    assert names is not None  # the directory has them
+    assert names is not None  # the directory contains them
     files: dict[str, Any] = {file: file for file in reviewed}
     if suggestions is not None:
         files[suggestions] = decisions.read_cells(suggestions, names, ids)
@@ -149,7 +149,7 @@ def command(
                 is_probable = one.shown is not None and one.shown >= (least or 0.0)
                 if is_probable and (instance, one.label) not in seen:
                     changes.setdefault(instance, _Changes()).add[one.label] = "suggested"
-    # Records without ids have their numbers, from 0.
+    # Records without ids are identified by number, from 0.
     by_key: dict[str | int, _Changes] = {}
     for instance, wanted in changes.items():
         if not (wanted.add or (remove and wanted.refused) or fill_implied):
@@ -190,7 +190,7 @@ def command(
                 "instances",
             )
     by_reason = {reason: counts[reason] for reason in get_args(Reason)}
-    absent = len(by_key.keys() - used)  # instances with accepted or rejected labels that no record has the id of
+    absent = len(by_key.keys() - used)  # instances with accepted or rejected labels, but no record with their id
     report = {name: counts[name] for name in ("records", "changed")} | {"added": sum(by_reason.values())}
     report |= by_reason | {"removed": counts["removed"], "absent": absent}
     if suggestions is not None and not counts["suggested"]:

@@ -1,6 +1,6 @@
 """Remove random labels, for training data with a known share of missing labels.
 
-From a file they are drawn instance by instance in constant memory.
+They are drawn from a file instance by instance, in constant memory.
 """
 
 from collections import Counter
@@ -21,20 +21,20 @@ from mpu_cli.svmlight.reader import iter_stream
 from mpu_cli.svmlight.streams import Counted, Readable, labels_beside, open_output, read_twice, refuse_unwritable
 from mpu_cli.svmlight.writer import labelled_lines
 
-# From the labels of the next instances, and how many each has, to whether each of these labels is drawn.
+# Maps the labels of the next instances, and the number of labels of each, to whether each label is drawn.
 Draw = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 _DRAWN_AT_ONCE = 1 << 16
 _HYPERGEOMETRIC_LIMIT = 10**9
-_SPREAD = 0.8  # how far the rates of labels are from their mean, by the distance of that from 0 or 1
+_SPREAD = 0.8  # largest distance of a label's rate from the mean rate, relative to the mean's distance from 0 or 1
 
 
 def uniform_draw(labels: int, missing_rate: float, seed: int) -> Draw:
     """Draw an exact number of labels uniformly from all labels of a file, instance by instance.
 
-    They are ``round(missing_rate * labels)``, halves to even; MpuError where there are too many to draw from.
+    The number is ``round(missing_rate * labels)``, halves to even; MpuError if there are too many labels to draw from.
 
-    The number of drawn labels among the next `_DRAWN_AT_ONCE` is hypergeometric; which ones they are is uniform.
+    The number of drawn labels among the next `_DRAWN_AT_ONCE` is hypergeometric; their positions are uniform.
     """
     size = round(missing_rate * labels)
     if max(size, labels - size) >= _HYPERGEOMETRIC_LIMIT:
@@ -59,7 +59,7 @@ def uniform_draw(labels: int, missing_rate: float, seed: int) -> Draw:
 
 
 def label_draw(labels: np.ndarray, missing_rate: float, seed: int) -> Draw:
-    """Draw labels, whose numbers ascend, by rates: each has one of its own, uniform about the missing rate."""
+    """Draw labels, each at its own rate, uniform about the missing rate; `labels` are in ascending order."""
     mean = 1 - missing_rate
     width = min(mean, 1 - mean) * _SPREAD
     rng = np.random.default_rng(seed)
@@ -84,11 +84,11 @@ def command(
     run: Run = DEFAULT_RUN,
     reading: Reading = DEFAULT_READING,
 ) -> dict[str, Any]:
-    """Carry out the command, and return what was counted.
+    """Carry out the command, and return the counts.
 
-    The file is read twice, once to check every line and to count, once to copy, in constant memory. Input that cannot
-    be read twice (standard input, a pipe) is copied to a temporary file at first. The result depends only on the
-    content and the seed.
+    The file is read twice, once to check and count every line, once to copy, in constant memory. Input that cannot be
+    read twice (standard input, a pipe) is first copied to a temporary file. The result depends only on the content and
+    the seed.
     """
     inputs = {"IN": source, "IN (labels)": labels_beside(source)}
     refuse_overlaps(inputs, {"OUT": target, "--removed": removed, "--kept": kept})

@@ -39,10 +39,10 @@ def command(
     run: Run,
     as_json: bool,
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.commands` has read.
+    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`.
 
-    c comes from what people have checked, where they have, else from cross-validation, by the features that `mpu train`
-    chooses by default, or with the same --features, so that both say the same.
+    c comes from people's decisions, if any, otherwise from cross-validation, with the features that `mpu train` chooses
+    by default, or with the same --features, so that both report the same c.
     """
     if output == "-":
         raise click.UsageError("Standard output takes the report: give -o a file.")
@@ -70,7 +70,7 @@ def command(
                 out.write(f"# c is unknown: these hold if {estimates.assumption}\n".encode())
             out.write(estimate_lines(c, interval, report["warnings"]))
             out.write(frequency_lines(data.ids, rates, names))
-    expected = c if estimates.is_known else 0.5  # where a plan asks for most
+    expected = c if estimates.is_known else 0.5  # at 0.5 a plan needs the most instances
     per_instance = data.left_to_chance_of_file.sum() / data.instances_of_file / expected  # true labels
     if plan and not per_instance:
         raise InputError(sources.file, None, "nothing is annotated, so --plan has nothing to go by")
@@ -99,9 +99,9 @@ def command(
 
 
 def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> dict[str, Any]:
-    """Report what is missing from data by an estimated label frequency.
+    """Report the missing labels of data, from an estimated label frequency.
 
-    c, and what depends on it, is absent where it is unknown, since (nearly) every annotated instance has one label.
+    c, and values that depend on it, are absent if c is unknown: (nearly) every annotated instance has one label.
     """
     reviewed, pooled, basis = estimates.reviewed, estimates.estimate, estimates.overall
     found: dict[str, Any] = {}
@@ -125,13 +125,13 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
             by_annotations_alone=None if pooled is None or pooled.one_label_each else pooled.c,
         )
     else:
-        assert pooled is not None  # of annotations, and nothing else to go by
+        assert pooled is not None  # estimated from annotations, for lack of anything else
         found |= {"method": method, "labels_used": len(pooled.labels)}
     return found | {"warnings": data.warnings(estimates)}
 
 
 def by_people(found: dict[str, Any]) -> list[str]:
-    """Return what people have checked, of a report of c: answers, and complete label sets."""
+    """Return the number of people's decisions in a report of c: answers, and complete label sets."""
     nouns = {"answers": ("answer", ""), "complete_instances": ("instance", " with complete label sets")}
     return [counted(found[name], noun) + more for name, (noun, more) in nouns.items() if found.get(name)]
 
@@ -148,7 +148,7 @@ def _print_report(report: dict[str, Any]) -> None:
     if "plan" in report:
         click.echo()
         header = ["interval of c, width", "instances to review", "or more questions" if answers else "or questions"]
-        # Beyond these, what is assumed of scores may be wrong by more.
+        # Below these widths, errors in the assumptions about scores may be larger.
         few = {row["width"]: row["questions"] for row in report.get("plan_of_questions", ())}
         none = "none are enough"
         widths = [
@@ -166,7 +166,7 @@ def _print_report(report: dict[str, Any]) -> None:
 
 
 def _lines(report: dict[str, Any]) -> dict[str, str]:
-    """Return what is known of c, each by its name."""
+    """Return the lines about c, keyed by their names."""
     to_answer = f"answer 40 questions, or what --plan says: {QUESTIONS}"
     if "c" not in report:
         return {

@@ -1,4 +1,4 @@
-"""Evaluate the predictions of a file or model by true labels, or compare several."""
+"""Evaluate the predictions of a file or a model against true labels, or compare several."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -60,18 +60,18 @@ from mpu_cli.text.sidecars import Sidecars
 
 _DECIDING_METRIC = "micro_f1"
 _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}
-_PROBABILITIES = 1 << 22  # that are in memory at a time
+_PROBABILITIES = 1 << 22  # in memory at a time
 
 
 def _candidate(name: str, threshold: float | None) -> tuple[bundle.TrainedModel | None, Form]:
-    """Return the model of this name, or None for a file of predictions; and the form of these, seen as it is read."""
+    """Return the model of this name, or None for a predictions file; and the form of these, detected while reading."""
     model = bundle.load(Path(name)) if Path(name).is_dir() else None
     return model, Form(name, threshold, labels=model is not None, scores=model is not None)
 
 
 @dataclass
 class Truth:
-    """Data with true labels: a file, and how it is read."""
+    """Data with true labels: a file, and the options for reading it."""
 
     file: str
     reading: Reading
@@ -85,9 +85,9 @@ class Truth:
         return iter_chunks(self.file, self.reading, run=self.run, contents=self.sidecars.contents)
 
     def predicted(self, model: bundle.TrainedModel) -> Iterator[tuple[Dataset, Dataset]]:
-        """Yield instances, a few at a time, and what a model predicts of them.
+        """Yield instances, a few at a time, and a model's predictions for them.
 
-        These are label sets by the thresholds of the model, and all scores.
+        These are the label sets by the model's thresholds, and all scores.
         """
         self.sidecars.refuse_other_vectorizer(model.packed_vectorizer)
         ids, width = model.label_ids, int(model.label_ids[-1]) + 1
@@ -110,9 +110,9 @@ class Truth:
 def _pairs(
     name: str, model: bundle.TrainedModel | None, truth: Truth, called: str = "PREDICTIONS"
 ) -> Iterator[tuple[Dataset, Dataset]]:
-    """Yield instances of data and their predictions (`evaluation.compare`); `called`: in messages.
+    """Yield instances of data and their predictions (`evaluation.compare`); `called`: the name in messages.
 
-    Then say whether the model, if it is one, fits the data.
+    Then report whether the model, if there is one, fits the data.
     """
     if model is None:
         yield from lockstep(truth.chunks(), iter_predictions(name, truth.reading, truth.run), called)
@@ -131,11 +131,11 @@ def _pairs(
 
 @dataclass(frozen=True, kw_only=True)
 class Metrics:
-    """Which metrics are reported, and how they are computed: options of the command."""
+    """Options of the command: which metrics are reported, and how they are computed."""
 
     names: Sequence[str] | None  # None: all that the predictions allow
-    # The true labels are incomplete with this label frequency, in (0, 1], or those in this file, which may name
-    # labels (`naming`): estimate metrics on complete labels
+    # Label frequency of incomplete true labels, in (0, 1], or a file of frequencies, which may name labels (`naming`):
+    # estimate metrics on complete labels
     c: float | Path | None
     naming: Naming
     ks: tuple[int, ...]  # cut-offs of the metrics at k
@@ -151,7 +151,7 @@ class Metrics:
     reviewed: Sequence[str]
 
     def rates_of(self, truth: Truth) -> Propensities | None:
-        """Return the label frequencies of the truth; None where it is complete. InputError for a malformed file."""
+        """Return the label frequencies of the truth; None if it is complete. InputError for a malformed file."""
         if not isinstance(self.c, Path):
             return None if self.c is None else Propensities(others=self.c)
         names = truth.sidecars.names_of(self.naming, np.empty(0, int))
@@ -163,8 +163,8 @@ def evaluate_several(
 ) -> dict[str, Any]:
     """Compare several predictions with the same true labels, and the others with the first.
 
-    The verdict is by the first of the metrics, or by micro-F1 if that is among them.
-    `count`: called with how many more instances have been compared, for each of the predictions.
+    The verdict uses the first of the metrics, or micro-F1 if that is among them.
+    `count`: called with the number of newly compared instances, for each of the predictions.
     """
     refuse_unreadable(name for name in predictions if not Path(name).is_dir())
     c = metrics.rates_of(truth)
@@ -225,7 +225,7 @@ def _clipped(metrics: Metrics) -> str:
 
 
 def conclusion_on(first: str, other: str, metric: str, difference: Difference) -> str:
-    """Return which of two is ahead, if the interval tells, by the metric of the other minus the first's."""
+    """Return which of two is ahead, if the interval is conclusive, from the other's metric minus the first's."""
     title = _TITLES.get(metric, metric.replace("_", " "))
     value, low, high = difference.value, difference.low, difference.high
     if not difference.is_sure:
@@ -239,7 +239,7 @@ def conclusion_on(first: str, other: str, metric: str, difference: Difference) -
 
 
 def _propensities(path: str | Path, names: LabelNames | None = None) -> Propensities:
-    """Read label frequencies, and repeat the warnings that were given when they were estimated."""
+    """Read label frequencies, and repeat the warnings from their estimation."""
     by_label, earlier = frequencies_of_file(path, names)
     for warning in () if earlier is None else earlier.warnings:
         warn(f"{path}: {warning}")
@@ -259,8 +259,8 @@ _CUT = (
 def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[int], None]) -> dict[str, Any]:
     """Compare predictions with true labels.
 
-    `predictions`: a file; or a model, whose label sets and scores they are.
-    `count`: called with how many more instances have been compared.
+    `predictions`: a file; or a model, to predict label sets and scores.
+    `count`: called with the number of newly compared instances.
     """
     all_names: LabelNames | None = None
     propensities = None
@@ -319,7 +319,7 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
 def _reviewed_pair(
     truth: Truth, pairs: Iterator[tuple[Dataset, Dataset]], metrics: Metrics
 ) -> tuple[tuple[Dataset, Dataset], LabelNames | None]:
-    """Return complete label sets and predictions of the instances that were drawn at random and reviewed; and names."""
+    """Return complete label sets and predictions of the randomly drawn and reviewed instances, and names."""
     data, listed = (gathered(iter(parts)) for parts in zip(*pairs, strict=True))
     names = truth.sidecars.names_of(metrics.naming, data.occurring_labels()[1])
     decided = decisions.read(metrics.reviewed, names, truth.sidecars.ids(len(data)))
@@ -340,7 +340,7 @@ def build_report(
 ) -> dict[str, Any]:
     """Report the metrics of a comparison, without metrics of single labels.
 
-    `c`: float or ndarray, shape (q,): label frequency of the truth: of all labels, or of each of
+    `c`: float or ndarray, shape (q,): label frequency of the truth: one for all labels, or one for each in
     `comparison.label_sets`.
     """
     results = comparison.results()
@@ -353,7 +353,7 @@ def build_report(
     report = {"instances": counts.instances, "labels": len(counts.labels)} | present(threshold=comparison.threshold)
     if c is None:
         return report | {name: results[name] for name in names}
-    true = (counts.support / c).sum()  # of all labels, c is the share of the true ones that is annotated
+    true = (counts.support / c).sum()  # the overall c is the share of the true labels that is annotated
     report["c"] = float(np.mean(c) if np.ndim(c) == 0 or not true else counts.support.sum() / true)
     every = corrected_metrics(counts, c) | ({} if comparison.corrected is None else comparison.corrected.results())
     estimates = {name: every[name] for name in [*names, "clipped", "clipped_labels"] if name in every}
@@ -363,7 +363,7 @@ def build_report(
 def per_label_report(
     counts: LabelSetMetrics, c: float | np.ndarray | None = None, names: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
-    """Report precision, recall and F1 of each label, ascending; `names` are those of ``counts.labels``.
+    """Report precision, recall and F1 of each label, ascending; `names` are the names of ``counts.labels``.
 
     `c`: as for `build_report`, for estimates on complete labels.
     """
@@ -379,7 +379,7 @@ def per_label_report(
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-# Options that say more about one file of predictions, and are refused for several.
+# Options for a single predictions file, refused for several.
 _FOR_ONE = ["fail_below", "per_label", "training", "frequencies", "calibration", "reviewed", "labels"]
 
 
@@ -392,7 +392,7 @@ def command(
     fail_below: tuple[tuple[str, float], ...],
     **chosen: Any,
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
+    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     wanted = Metrics(**chosen)
     names, c, labels = wanted.names, wanted.c, wanted.naming.file
     inputs: dict[str, str | Path | None] = {"TRUTH": truth}
@@ -453,7 +453,7 @@ def _print_report(report: dict[str, Any]) -> None:
 
 
 def print_comparison(report: dict[str, Any]) -> None:
-    """Print the metrics of each, a column each; the differences from the first, with intervals; and the verdicts."""
+    """Print each one's metrics in a column, the differences from the first with intervals, and the verdicts."""
     print_table([[name, report[name]] for name in ("instances", "labels", "c") if name in report])
     click.echo()
     names, *rows = zip(*(of.values() for of in report["evaluated"]), strict=True)

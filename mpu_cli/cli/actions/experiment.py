@@ -30,7 +30,7 @@ from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import as_one, stem
 from mpu_cli.version import __version__
 
-# An estimate of the label frequency from here on is compatible with complete labels.
+# An estimated label frequency of at least this is compatible with complete labels.
 _COMPLETE = 0.95
 
 
@@ -46,9 +46,9 @@ def command(
     run: Run,
     reading: Reading,
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.commands` has read.
+    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`.
 
-    The threads of the run are the number of cells that run at a time. An unfinished experiment in the folder is
+    The run's number of threads is the number of cells that run at a time. An unfinished experiment in the folder is
     continued.
     """
     refuse_urls({"--out": out})
@@ -75,7 +75,7 @@ def command(
             info(f"{out}: {len(rows)} of {counted(len(cells), 'cell')} done already")
         with run.step("estimating c") as tick:
             estimated = estimate_out_of_fold(data.features, data.labels, run, tick=tick)
-        assert estimated.interval is not None  # of this method
+        assert estimated.interval is not None  # this method always has one
         c = estimated.c if estimated.predictable and estimated.interval[1] < _COMPLETE else None
         left = [cell for cell in cells if cell not in rows]
         with run.step("training and testing", len(left)) as tick:
@@ -110,7 +110,7 @@ def command(
 
 
 def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
-    """Read files as one set of instances. The labels that occur are renumbered from 0, and few features too.
+    """Read files as one set of instances. Occurring labels are renumbered from 0, and features too if few occur.
 
     Raises InputError (a file cannot be read, or a line breaks the grammar), MpuError (no instance has a label).
     """
@@ -133,12 +133,12 @@ def _run_cells(
 ) -> Iterator[Row]:
     """Run cells, as many at a time as the run has threads, and yield the row of each.
 
-    With several at a time, each has a process, to which joblib maps the data into memory.
+    With several at a time, each runs in its own process, for which joblib memory-maps the data.
     """
     jobs = min(threads(how.jobs), max(len(cells), 1))
     parallel = joblib.Parallel(jobs, return_as="generator_unordered", pre_dispatch=jobs)
     main = os.getpid()
-    # After an interruption its own tracker says that it has cleaned up.
+    # After an interruption, joblib's own tracker reports that it has cleaned up.
     quiet = "ignore::UserWarning:joblib.externals.loky.backend.resource_tracker"
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), quiet]))
     try:

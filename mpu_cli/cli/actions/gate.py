@@ -1,4 +1,4 @@
-"""The gate of ``mpu train --accept-on``: a new model takes the place of the present one if it is not worse."""
+"""The gate of ``mpu train --accept-on``: a new model replaces the present one if it is not worse."""
 
 import json
 from pathlib import Path
@@ -26,16 +26,16 @@ _NEW, _PRESENT = "the new model", "the present one"
 
 
 class Gate:
-    """What a new model has to pass. Made before the training, so that what is wrong is seen before it.
+    """The test that a new model must pass. Created before the training, so that errors are reported early.
 
-    It predicts the test data with the present model and the kept ones. The caller has the lock of the model.
+    It predicts the test data with the present model and the kept ones. The caller must hold the lock of the model.
     """
 
     def __init__(self, acceptance: Acceptance, target: Path, reading: Reading, run: Run) -> None:
         self.acceptance, self.target, self.run = acceptance, target, run
         self.truth = Truth(acceptance.test, reading, run)
-        self.packed_vectorizer: bytes | None = None  # that of the others
-        # Names of the others, and what was counted of them: the present model first, if there is one, then those before
+        self.packed_vectorizer: bytes | None = None  # of the other models
+        # Names and counts of the other models: the present model first, if it exists, then the kept ones
         self.others: list[tuple[str, Counts]] = []
         if not sum(chunk.labels.nnz for chunk in self.truth.chunks()):
             raise InputError(acceptance.test, None, "has no labels, so no model can be tested on it")
@@ -59,7 +59,7 @@ class Gate:
                     self.others.append((_PRESENT if path is target else path.name, self._tested(model)[0]))
 
     def refuse_other_numbers(self, packed_vectorizer: bytes) -> None:
-        """Refuse data whose features are numbered otherwise than the present model's: no test data would fit both."""
+        """Refuse data with other feature numbers than the present model's: no test data would fit both."""
         if self.packed_vectorizer is not None and not is_same(self.packed_vectorizer, packed_vectorizer):
             raise ModelError(
                 f"{self.target}: was trained on data of another vectoriser, so one TEST.svm cannot fit both "
@@ -67,7 +67,7 @@ class Gate:
             )
 
     def refuse_seen(self, features: csr_array) -> None:
-        """Raise FilesError where the test data are among the training data, in one piece, whatever their labels."""
+        """Raise FilesError if the training data contain the test data, as one block, whatever their labels."""
         seen = hashes_of(features)
         rows, done = np.arange(len(seen)), 0
         for chunk in self.truth.chunks():
@@ -83,7 +83,7 @@ class Gate:
         )
 
     def test(self, model: TrainedModel, labels_expected: float) -> dict[str, Any]:
-        """Predict the test data with a new model, and decide. `labels_expected`: true labels of an instance."""
+        """Predict the test data with a new model, and decide. `labels_expected`: true labels per instance."""
         metric = self.acceptance.accept_metric
         with self.run.step("testing the new model"):
             counts, fitness = self._tested(model)
@@ -92,7 +92,7 @@ class Gate:
         accepted, reason, gain = self._decided(value, values, [_reversed(one[metric]) for one in differences])
         if misfits := fitness.misfits(model):
             accepted, reason = False, f"the new model does not fit {shown(self.acceptance.test)}: {misfits[0]}"
-        # Where a user has put a model that is not to come back.
+        # Users move a model here to prevent its return.
         held = self.target.resolve().with_name(f"{self.target.resolve().name}.held")
         if accepted and held.exists():
             sums = _checksums(model.origin)
@@ -114,7 +114,7 @@ class Gate:
         }
 
     def replace_present(self, write: Writer, model: TrainedModel) -> None:
-        """Put an accepted model in the place of the present one, which is kept."""
+        """Replace the present model by an accepted one, and keep the present one."""
         with write.held():
             if manifest_of(self.target) not in (None, self.present):
                 raise BusyError(
@@ -125,20 +125,20 @@ class Gate:
     def _decided(
         self, value: float, values: list[float], gains: list[Difference]
     ) -> tuple[bool, str, Difference | None]:
-        """Decide by the metrics of the new model and the others, and by its differences to them.
+        """Decide by the metrics of the new model and the others, and by its differences from them.
 
-        Return whether it is accepted, why, and the difference that decided, if there is another model.
+        Return whether it is accepted, why, and the decisive difference, if there is another model.
         """
         if not gains:
             return True, f"{self.acceptance.accept_metric} {value:.3f}, and no other model to compare it with", None
-        best = max(range(len(values)), key=values.__getitem__)  # the present one, if it is as good
+        best = max(range(len(values)), key=values.__getitem__)  # the present one in case of a tie
         worse = [other for other in (0, best) if gains[other].high < -self.acceptance.accept_margin]
         decisive = worse[0] if worse else 0
         said = conclusion_on(self.others[decisive][0], _NEW, self.acceptance.accept_metric, gains[decisive])
         return not worse, said, gains[decisive]
 
     def _tested(self, model: TrainedModel) -> tuple[Counts, Fitness]:
-        chunks, gains, fitness = [], [], Fitness()  # of label sets by the thresholds of the model itself
+        chunks, gains, fitness = [], [], Fitness()  # for label sets by the model's own thresholds
         for true, predicted in self.truth.predicted(model):
             fitness += Fitness.of(model, true.features, true.labels)
             chunks.append((true.labels, predicted.labels))
@@ -147,7 +147,7 @@ class Gate:
 
 
 def _checksums(origin: bytes | None) -> list[str]:
-    """Return the checksums of the data of a training; nothing where one is not known."""
+    """Return the checksums of a training's data files; an empty list if one is unknown."""
     record = {} if origin is None else json.loads(origin)
     sums = [file["sha256"] for file in record.get("files", ())] or [record.get("source_sha256")]
     return sums if all(sums) else []

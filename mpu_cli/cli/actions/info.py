@@ -1,4 +1,4 @@
-"""What a model says: ``mpu info``."""
+"""Describe a model: ``mpu info``."""
 
 from functools import cached_property
 from pathlib import Path
@@ -36,9 +36,9 @@ class _Described:
                 warn(f"{path}: the record of its training is damaged ({error}), so it is left out")
 
     def report(self, of_labels: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return what the model says of itself; what was not recorded is None.
+        """Return the description of the model; values that were not recorded are None.
 
-        `of_labels`: what it has for the labels that were asked for.
+        `of_labels`: the descriptions of the requested labels.
         """
         model, levels = self.model, self.model.predictor.levels
         names, options, c = model.names, model.options, model.c
@@ -48,10 +48,10 @@ class _Described:
             "levels": len(levels),
             "labels": len(model.label_ids),
             "named": 0 if names is None else sum(bool(names.by_number.get(k)) for k in model.label_ids.tolist()),
-            # labels without annotations, which have names or features alone
+            # labels without annotations, which only have names or features
             "never_annotated": None if self.origin is None else self.origin.annotated.count(0),
             "features": len(model.occurring.indices),  # that occurred in training
-            "weights": sum(csr_array(level.weights).nnz for level in levels),  # that are not zero
+            "weights": sum(csr_array(level.weights).nnz for level in levels),  # nonzero ones
             "knows_texts": model.packed_vectorizer is not None,
             "c": {
                 "lowest": float(c.min()),
@@ -59,11 +59,11 @@ class _Described:
                 "highest": float(c.max()),
                 "estimated": (is_estimated := bool(options.get("c_estimated"))),  # and not set
                 "known": (is_known := options.get("c_known", True)),
-                # what it rests on where annotations alone give it
+                # the assumption, if c was estimated from annotations alone
                 "assumption": (ASSUMPTION if is_known else ASSUMPTION_OF_ONE_LABEL)
                 if is_estimated and "c_by_people" not in options
                 else None,
-                "interval": options.get("c_by_people", {}).get("interval", options.get("c_interval")),  # of 90 %
+                "interval": options.get("c_by_people", {}).get("interval", options.get("c_interval")),  # 90 %
             },
             "thresholds": {"lowest": float(thresholds.min()), "highest": float(thresholds.max())},
             "options": {name: value for name, value in options.items() if name not in _ELSEWHERE},
@@ -74,7 +74,7 @@ class _Described:
         }
 
     def column(self, label: str) -> int:
-        """Return the column of a label; MpuError where there is none."""
+        """Return the column of a label; MpuError if the model does not have it."""
         if self.names is None and not is_number(label):
             why = "the model has no names" if self.model.names is None else "--numbers takes only numbers"
             raise MpuError(f"{self.path}: {quoted(label)} is not a label number, and {why}")
@@ -93,11 +93,11 @@ class _Described:
         return column
 
     def label(self, k: int, top: int) -> dict[str, Any]:
-        """Return what the model has for one label.
+        """Return the description of one label.
 
-        Its name is None without names, or where numbers were requested. How often it was annotated and true in training
-        is None where that was not recorded; features, the heaviest of each sign, are None where the model has learned
-        from a kernel's; its links, and the weight of its own prediction by the levels before, where it has one level.
+        Its name is None without names, or if numbers were requested. The numbers of annotations and true labels in
+        training are None if not recorded; features, the heaviest of each sign, are None for kernel features; its links,
+        and the weight of its own prediction by the previous levels, are None if the model has one level.
         """
         model, origin, weights = self.model, self.origin, explain(self.model.predictor, k)
         annotated = None if origin is None else origin.annotated[k]
@@ -137,20 +137,20 @@ class _Described:
 
     @cached_property
     def _feature_names(self) -> dict[int, str]:
-        """The names of the features that have some."""
+        """The names of the features that have one."""
         if self.model.packed_vectorizer is None or self._by_number:
             return {}
         return dict(enumerate(unpacked(self.model.packed_vectorizer, str(self.path)).features or (), 1))
 
 
 def _largest(values: np.ndarray, top: int) -> list[int]:
-    """Return where the `top` largest positive values are, from the largest down."""
+    """Return the positions of the `top` largest positive values, in descending order of value."""
     order = np.argsort(-values, kind="stable")[:top]
     return order[values[order] > 0].tolist()
 
 
 def command(model: Path, labels: tuple[str, ...], top: int, by_number: bool, as_json: bool) -> None:
-    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
+    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     described = _Described(bundle.load(model), model, by_number)
     columns = [described.column(label) for label in dict.fromkeys(labels)]
     try:

@@ -1,6 +1,6 @@
-"""Predict files, one in constant memory or several by a cluster, and say whether the model fits them: ``mpu predict``.
+"""Predict one file in constant memory, or several by a cluster, and check that the model fits them: ``mpu predict``.
 
-Files have vectors, with the ids beside them, or texts; predictions are lines of labels and scores, or records.
+Files contain vectors, with the ids beside them, or texts; predictions are lines of labels and scores, or records.
 """
 
 import json
@@ -53,9 +53,9 @@ from mpu_cli.text.stored import unpacked
 
 
 def in_folder(folder: str | Path, sources: Sequence[str]) -> dict[str, Path]:
-    """Return where the predictions of each file are: in a directory, under its own name.
+    """Return the path for the predictions of each file: in a directory, under the file's own name.
 
-    A name that ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst`` makes compressed predictions too.
+    If the name ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``, the predictions are compressed too.
     """
     files: dict[str, str] = {}
     for source in sources:
@@ -93,10 +93,10 @@ def _rows_of(source: str | Path, sidecars: Sidecars | None, reading: Reading, ru
 
 
 def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: str | None) -> Iterator[Rows]:
-    """Yield texts as features of instances, and ids, by the vectoriser of a model. Warn of languages that are new.
+    """Yield the features of texts, and their ids, by the model's vectoriser. Warn about new languages.
 
-    `texts`: in place of a file, whose name is then for messages alone.
-    `form`: one of `text.records.FORMATS`; None: as the name of the file tells.
+    `texts`: used instead of a file, whose name then only appears in messages.
+    `form`: one of `text.records.FORMATS`; None: from the file name.
     Raises InputError (a record is bad, or the model has no vectoriser).
     """
     if model.packed_vectorizer is None:
@@ -106,10 +106,10 @@ def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: 
             "has texts, but the model was trained on vectors; give vectors in a file such as new.svm (if mpu vectorize "
             "made the training data, its --like makes these too)",
         )
-    from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; vectors need none
+    from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; vectors do not need it
 
     kept = unpacked(model.packed_vectorizer, "the model")
-    vectorizer, fields = Vectorizer.of(kept), replace(kept.fields, tags=())  # tags are not looked at
+    vectorizer, fields = Vectorizer.of(kept), replace(kept.fields, tags=())  # tags are not used
     records = (Record(line, text, (), None, False) for line, text in enumerate(texts, 1))
     languages: Counter[str] = Counter()
     n = 0
@@ -132,21 +132,21 @@ def _records(source: str, form: str | None, fields: Fields) -> Iterator[Record]:
             yield record
 
 
-# Probabilities that a thread computes at a time; bounds memory where there are many lines of few features. Of many
-# labels, a few of each instance are kept.
+# Number of probabilities that a thread computes at a time; bounds memory for many lines with few features. With many
+# labels, only a few for each instance are kept.
 _PROBABILITIES = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """What is written of each instance, by the options of `mpu predict`."""
+    """The output for each instance, from the options of `mpu predict`."""
 
     # "labels": in ascending order. "scores": ``label:probability``, the most probable first, with the thresholds at the
     # end of the first line (`evaluation.compare`). "both": the labels that reach the threshold and the
     # probabilities of all. "jsonl", "tsv": records with ids and names, the most probable label first.
     form: str = "labels"
-    # At most this many labels, the most probable ones. None: all; a model of many labels (`core.predictions`)
-    # predicts only some of each instance.
+    # Maximum number of labels, the most probable ones. None: all; a model with many labels (`core.predictions`)
+    # predicts only some for each instance.
     top_k: int | None = None
     # Labels with at least this probability. None: the thresholds of the model; for scores and both, and for records
     # with `top_k`, all labels.
@@ -154,7 +154,7 @@ class Output:
     by_number: bool = False
     suggestible: Suggestible = EVERY_LABEL
     why: bool = False
-    fill_implied: bool = False  # also what the labels of an instance imply, beyond `top_k`; not of scores
+    fill_implied: bool = False  # also the implied labels of an instance, beyond `top_k`; not for scores
 
     @property
     def has_all(self) -> bool:
@@ -164,7 +164,7 @@ class Output:
         )
 
     def thresholds(self, model: TrainedModel) -> np.ndarray:
-        """Return from which score on each label is predicted: float32, shape (q,)."""
+        """Return the least score at which each label is predicted: float32, shape (q,)."""
         if self.threshold is not None:
             return np.full(len(model.label_ids), self.threshold, np.float32)
         return model.predictor.thresholds
@@ -181,12 +181,12 @@ def predict(
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Fitness:
-    """Write the labels or scores of each instance of a file. A file without instances gives an output without records.
+    """Write the labels or scores of each instance in a file. A file without instances gives an output without records.
 
     `source`: data file, whose labels are ignored.
     `target`: written completely or not at all.
-    `rows`: what there is in the source, where it has texts. Default: it has vectors.
-    `count`: called with how many more instances have been predicted.
+    `rows`: the content of the source, if it contains texts. Default: it contains vectors.
+    `count`: called with the number of newly predicted instances.
     """
     implies = implications_of(model) if output.fill_implied else None
     allowed = output.suggestible.of(model.label_ids, model.names)
@@ -204,12 +204,12 @@ def predict(
     if allowed is not None:  # no probability reaches the threshold of the others, which may be the most probable ones
         thresholds = np.where(allowed, thresholds, np.float32(np.inf))
         most = None if most is None else most + int(np.count_nonzero(~allowed))
-    # Where labels have thresholds of their own, the most probable ones may not be those that are predicted.
+    # If labels have their own thresholds, the most probable ones may not be the predicted ones.
     top_alone = output.has_all or (most is not None and (thresholds == thresholds[0]).all())
     ranked = output.form != "labels"
 
     def predict_rows(part: Rows) -> tuple[bytes, Fitness]:
-        """Return the lines of some instances, and what was counted in them."""
+        """Return the lines of some instances, and the counts in them."""
         (features, ids), n = part, part[0].shape[0]
         if top_alone:
             predictions = model.predictor.predictions(features, run, most)
@@ -257,8 +257,8 @@ def _lines(
 ) -> bytes:
     """Return the lines of some instances; the cells of each begin at one of `ends`, and end at the next.
 
-    Where labels have URIs, records have these too: ``uris``, null for a label without one, or a last column. A table is
-    safe to open in a spreadsheet (`names.lines`). Labels are text, unless their numbers were asked for.
+    If labels have URIs, records contain them too: ``uris``, null for a label without one, or a last column. A table is
+    safe to open in a spreadsheet (`names.lines`). Labels are text, unless their numbers were requested.
     """
     labels, values, names = model.label_ids[cells.columns], cells.probabilities, model.names
     if output.form == "labels":
@@ -272,7 +272,7 @@ def _lines(
     if names is not None and not output.by_number:
         named = {k: names.in_cell(k) if is_table else names.shown(k) for k in named}
     uris = {} if names is None else {k: names.uri(k) for k in named}
-    texts = np.asarray(values, np.float32).astype("U").tolist()  # the fewest digits
+    texts = np.asarray(values, np.float32).astype("U").tolist()  # with as few digits as possible
     lines = []
     for id, (start, stop) in zip(ids, pairwise(ends.tolist()), strict=True):
         own, probabilities = labels[start:stop].tolist(), texts[start:stop]
@@ -299,7 +299,7 @@ def predict_files(
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
 ) -> Fitness:
-    """Predict files to their targets; all workers can reach them and the model. `tick` is called once per file."""
+    """Predict files to their targets, which all workers must reach, like the model. `tick` is called once per file."""
     meant = model.absolute(), checksum(model / MANIFEST)
     files = {absolute(source): target.absolute() for source, target in targets.items()}
     with connected(on) as executor:
@@ -320,7 +320,7 @@ def _predict(
 
 @lru_cache(maxsize=1)
 def loaded(model: Path, sha256: str) -> TrainedModel:
-    """Load a model whose manifest has a checksum, once for all files that a worker predicts."""
+    """Load the model whose manifest has this checksum, once for all files that a worker predicts."""
     trained = load(model)
     if checksum(model / MANIFEST) != sha256:
         raise ModelError(f"{model}: was replaced after the work began; start again")
@@ -338,7 +338,7 @@ def command(
     run: Run,
     **of_output: Any,
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
+    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     if (not sources) == (not texts):
         raise click.UsageError("Give FILE, or texts by --text.")
     what = Output(**of_output)
@@ -372,7 +372,7 @@ def command(
         raise click.UsageError(
             "With --cluster, FILEs contain vectors, and predictions go to a directory: give -o OUT/."
         )
-    # On a terminal, predictions and the line of progress would overwrite each other.
+    # On a terminal, predictions and the progress line would overwrite each other.
     to_terminal = output == "-" and sys.stdout.isatty()
     found = Fitness()
     work = bytes_of(as_one(names)) if on is None else len(names)

@@ -1,7 +1,7 @@
-"""Report what is missing from a file, for those who have to decide about it: ``mpu report``.
+"""Report the missing labels of a file, for people who decide about them: ``mpu report``.
 
-The page is HTML: one file without network or scripts, to be read, printed and sent. Names of labels, groups and records
-are not trusted: they are escaped, and the policy of the page allows nothing but its own style.
+The page is HTML: one file without network access or scripts, to read, print and send. Names of labels, groups and
+records are not trusted: they are escaped, and the page's security policy allows only its own style.
 """
 
 import csv
@@ -37,10 +37,10 @@ COLUMNS = ("of", "number", "name", "annotations", "missing", "low", "high")
 
 
 def rows_of(missing: suggest.Listed, c: dict[str, Any]) -> Iterator[Row]:
-    """Yield the rows of a table of `COLUMNS`: of all labels together, of each group, of each label.
+    """Yield the rows of a table with `COLUMNS`: for all labels together, for each group, for each label.
 
-    What is unknown is the empty string: what is missing where c is unknown, and of a label that is never annotated, of
-    which c says nothing; and intervals of labels, unless people tell c of each.
+    Unknown values are empty strings: the missing labels if c is unknown, and for labels that are never annotated, to
+    which c does not apply; and the intervals of labels, unless c of each comes from people's decisions.
     """
     report, found = missing.report, missing.found
     annotations_of = (found.there > found.added)[: c["instances"]].sum(axis=0).tolist()
@@ -73,7 +73,7 @@ _MOST_LABELS = 50
 
 
 def page(source: str, missing: suggest.Listed, report: dict[str, Any], rows: list[Row]) -> bytes:
-    """Return the page on some data: ``review/assets/report.html``."""
+    """Return the page about some data: ``review/assets/report.html``."""
     groups = sorted((row for row in rows if row[0] == "group"), key=lambda row: -row[4] / max(row[3] + row[4], 1))
     estimated = (row for row in rows if row[0] == "label" and row[4] != "")
     labels = sorted(estimated, key=lambda row: -row[3])[:_MOST_LABELS]
@@ -107,18 +107,18 @@ def page(source: str, missing: suggest.Listed, report: dict[str, Any], rows: lis
 
 
 def _advice(c: dict[str, Any]) -> str:
-    """Return what to do first; nothing where people have checked c, or it is certain enough."""
+    """Return what to do first; empty if c comes from people's decisions, or is certain enough."""
     return first_of_all(c.get("interval")) if "assumption" in c else ""
 
 
 def command(sources: Sources, output: Path, table: Path | None, top: int, run: Run, as_json: bool) -> None:
-    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
+    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     if "-" in (str(output), str(table)):
         raise click.UsageError("Standard output takes the report of --json: give -o, and --csv, a file.")
     refuse_overlaps(sources.by_option(), {"--output": output, "--csv": table})
     refuse_unwritable(output, table)
     missing = suggest.suggest(sources, suggest.Outputs(), Options(), Choice(top=top), run=run)
-    assert missing.frequency is not None  # the options have none
+    assert missing.frequency is not None  # the options do not set c
     c = missing.frequency
     report = {
         "frequency": c,

@@ -35,7 +35,7 @@ def _allowed(
     names: LabelNames | None,
     occurring: np.ndarray,
 ) -> decisions.SuggestedByInstance:
-    """Leave out suggestions of labels that may not be suggested."""
+    """Remove suggestions of labels that may not be suggested."""
     suggested = [one.label for labels in suggestions.values() for one in labels]
     ids = np.unique([*suggested, *occurring.tolist(), *([] if names is None else names.by_number)])
     if (allowed := suggestible.of(ids, names)) is None:
@@ -45,7 +45,7 @@ def _allowed(
     return {instance: labels for instance, labels in left if labels}
 
 
-# The id of a record, None where there is none, and its texts.
+# The id of a record, or None, and its texts.
 _Keyed = Iterator[tuple[str | None, tuple[str, ...]]]
 
 
@@ -57,7 +57,7 @@ def texts_of(
     wanted: set[int],
     n: int,
 ) -> dict[int, tuple[str, ...]] | None:
-    """Read the texts of some of n instances, which count from 0; None where there are none."""
+    """Read the texts of some of n instances, numbered from 0; None if there are no texts."""
     place = sidecars.records()
     if text is None:
         if place is None:
@@ -91,9 +91,9 @@ def texts_of(
 def _of_instances(
     texts: _Keyed, source: str, ids: RecordIds | None, wanted: set[int], n: int
 ) -> dict[int, tuple[str, ...]]:
-    """Choose the texts of some of n instances: by ids or, without them, by the order."""
+    """Choose the texts of some of n instances: by ids or, without them, by order."""
     kept: dict[int, tuple[str, ...]] = {}
-    times: Counter[str] = Counter()  # several records may have one id
+    times: Counter[str] = Counter()  # several records may have the same id
     count, by_id = 0, False
     for key, own in texts:
         instance: int | None = count
@@ -115,7 +115,7 @@ def _of_instances(
 
 
 def _of_records(place: Records) -> _Keyed:
-    fields = replace(place.fields, tags=())  # which are not looked at
+    fields = replace(place.fields, tags=())  # tags are not used
     if place.sha256 is not None and not (Path(place.file).is_file() or Path(place.file).is_dir()):
         raise InputError(place.file, None, "is neither a file nor a directory")
     with open_records(place.file) as raw:
@@ -126,7 +126,7 @@ def _of_records(place: Records) -> _Keyed:
                 yield record.id, tuple(str(value_of(of, name) or "") for name in fields.text or of)
             elif not place.skip_bad:
                 raise InputError(place.file, record.line, record.problem)
-        # What a manifest of others names may be any file of this account.
+        # A manifest from elsewhere may name any file of this account.
         if place.sha256 not in (None, stream.content()[1]):
             raise InputError(place.file, None, "is not the file that the data were made from")
 
@@ -147,7 +147,7 @@ def command(
     run: Run,
     reading: Reading,
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
+    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     inputs: dict[str, Any] = {"FILE": source, "--suggestions": suggestions, "--text": text, "--features": features}
     inputs |= suggestible.by_option() | {f"--reviewed {file}": file for file in reviewed}
     if text_fields and text is None and made_with(source) is None:

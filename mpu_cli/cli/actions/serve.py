@@ -11,7 +11,7 @@ from mpu_cli.runtime.run import Run
 def command(
     model: Path, host: str, port: int, allowed_host: tuple[str, ...], fill_implied: bool, max_bytes: int, run: Run
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
+    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     try:
         from mpu_cli.serve.application import Service, at_port, serve
         from mpu_cli.serve.model import Current

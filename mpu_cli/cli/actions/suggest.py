@@ -1,6 +1,6 @@
 """Find the labels that are missing from a file: ``mpu suggest``.
 
-They are listed, or filled in to a copy of the file; or questions are drawn, the answers to which tell c.
+They are listed, or filled in in a copy of the file; or questions are drawn, whose answers estimate c.
 """
 
 from contextlib import ExitStack
@@ -47,16 +47,16 @@ def write_filled(
     instances: int | None = None,
     content: Content | None = None,
 ) -> int:
-    """Copy the data with labels filled in: suggestions, and labels verified as true; without those verified as false.
+    """Copy the data with suggestions and labels verified as true filled in, and labels verified as false removed.
 
-    Every other byte stays as it was. The data are read again. The copy is written as a whole or not at all, and so is
-    the list of what is true there and was never annotated, beside it.
+    All other bytes are unchanged. The data are read again. The copy is written completely or not at all, and so is the
+    list beside it, of labels that are true there and were never annotated.
 
-    `most`: how many suggestions to fill in, the most probable ones. Default: all that are listed.
-    `implications`: fill in too what the labels of an instance, those filled in included, imply.
-    `instances`: how many of the instances, the first ones, are in the data file. Default: all.
-    `content`: bytes of the data when they were learned from, and their checksum. Default: only instances are counted.
-    Returns: how many labels were filled in.
+    `most`: number of suggestions to fill in, the most probable ones. Default: all that are listed.
+    `implications`: also fill in the labels implied by those of an instance, including the ones filled in.
+    `instances`: number of instances in the data file, the first ones. Default: all.
+    `content`: size and checksum of the data at the time of training. Default: only the instances are counted.
+    Returns: the number of labels filled in.
     """
     n = found.there.shape[0] if instances is None else instances
     chosen = found.listed[:most]
@@ -93,13 +93,13 @@ def write_filled(
 
 
 def _implied(found: Suggestions, chosen: Cells, implications: Implications) -> tuple[np.ndarray, np.ndarray]:
-    """Return instances and labels that are implied by those that are there or chosen."""
+    """Return instances and labels implied by existing or chosen labels."""
     new = csr_array((np.ones(len(chosen), bool), (chosen.rows, chosen.columns)), shape=found.there.shape)
     wanted = np.union1d(found.ids, implications.labels())
     there, verified = csr_array(found.there + new), found.frequency.verified
     rows, columns = implications.implied(there, found.ids, wanted).nonzero()
     rows, labels = rows.astype(np.int64), wanted[columns]
-    if verified is not None:  # what people have said outweighs what is implied
+    if verified is not None:  # people's decisions override implied labels
         there = csr_array(there + verified.cells.astype(bool))
     open_ = ~_has(there, found.ids, rows, labels)
     if verified is not None:
@@ -108,16 +108,16 @@ def _implied(found: Suggestions, chosen: Cells, implications: Implications) -> t
 
 
 def _has(cells: csr_array, ids: np.ndarray, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return which of some labels of instances are among some cells; `ids` are the labels of their columns."""
+    """Return which of some instances' labels are among some cells; `ids` are the labels of the cells' columns."""
     column = np.searchsorted(ids, labels).clip(max=len(ids) - 1)
     return (ids[column] == labels) & values_at(cells, rows, column)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
-    """What `suggest` writes, by the options of `mpu suggest`: each file as a whole or not at all."""
+    """Output files of `suggest`, from the options of `mpu suggest`: each is written completely or not at all."""
 
-    # A review file in which nothing is decided or, if `fill`, a copy of the data. None: neither is written.
+    # A review file without decisions or, if `fill`, a copy of the data. None: neither is written.
     target: str | Path | None = None
     fill: bool = False
     model: Path | None = None
@@ -127,23 +127,23 @@ class Outputs:
 
 
 class Listed(NamedTuple):
-    """What `suggest` found."""
+    """The results of `suggest`."""
 
-    report: dict[str, Any]  # counts are expected ones, with 90 % intervals; docs/reports.md describes the fields
-    frequency: dict[str, Any] | None  # as `mpu estimate-c` reports it; None where the options set it
+    report: dict[str, Any]  # expected counts, with 90 % intervals; docs/reports.md describes the fields
+    frequency: dict[str, Any] | None  # as `mpu estimate-c` reports it; None if the options set it
     found: Suggestions
     record_ids: RecordIds | None
-    names: LabelNames | None  # to show labels by
+    names: LabelNames | None  # for displaying labels
 
     @property
     def is_unchecked(self) -> bool:
-        """Whether all this rests on annotations alone."""
+        """Whether all results are based on annotations alone."""
         checked = self.report.keys() & {"judged", "answers"}
         return self.frequency is not None and not checked and "complete_instances" not in self.frequency
 
     @property
     def claim(self) -> str:
-        """What may be said of the list."""
+        """A sentence about the list, for messages."""
         n, low, high = (self.report[name] for name in ("listed", "right_low", "right_high"))
         if not n:
             return "no suggestion is probable enough to be listed"
@@ -167,8 +167,8 @@ def suggest(
     """Find the labels that are missing from a file, and list them or fill them in.
 
     `options`: as for `train.train`.
-    `choice`: which suggestions are wanted. A choice of nothing is one of all that raise the expected F1 of the labels.
-    `fill_implied`: fill in what is implied too, by the rules of `sources`.
+    `choice`: which suggestions to list. An empty choice selects all that raise the expected F1 of the labels.
+    `fill_implied`: also fill in implied labels, by the rules in `sources`.
     """
     if fill_implied and sources.rules is None:
         raise MpuError(
@@ -248,7 +248,7 @@ def suggest(
     )
     counts = np.full((len(data.ids), 3), np.nan) if each is None else np.c_[each.expected, each.low, each.high]
     is_annotated = (found.there > found.added).sum(axis=0) > 0
-    counts[~is_annotated & (counts[:, 0] == 0)] = np.nan  # c says nothing of what is never annotated
+    counts[~is_annotated & (counts[:, 0] == 0)] = np.nan  # c does not apply to labels that are never annotated
     report["per_label"] = {
         label: ({} if names is None else {"name": names.name(label)}) | {"missing": of, "low": low, "high": high}
         for label, (of, low, high) in zip(data.ids.tolist(), counts.tolist(), strict=True)
@@ -265,16 +265,16 @@ _DESIGN = (
 
 
 def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) -> dict[str, int]:
-    """Draw cells that are not annotated, and write them as a review file in which nothing is decided.
+    """Draw unannotated cells, and write them as a review file without decisions.
 
-    `sources`: with reviews: cells answered there are not drawn again, and the answers say where others are most
+    `sources`: with reviews: cells answered there are not drawn again, and the answers determine which others are most
     informative.
-    `n`: how many questions; the seed of the run draws them.
-    Returns: how many questions there are, fewer where no more are worth it, on how many instances and labels, and how
-    many answers there were before.
+    `n`: number of questions; drawn with the run's seed.
+    Returns: the number of questions, fewer if more are not worthwhile, of instances and labels in them, and of
+    previous answers.
     """
     _refuse_files(sources, outputs, options)
-    assert outputs.target is not None  # the command has one
+    assert outputs.target is not None  # the command sets one
     data = read_training_data(sources, run, is_for_model=False)
     allowed = outputs.suggestible.beside(sources.file).of(data.ids, data.names)
     drawn = Scored(data, replace(options, features=LINEAR), run, data.scores).questions(n, allowed)
@@ -305,7 +305,7 @@ def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) 
 def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path | None:
     """Refuse, before any training, files that would overwrite each other, or cannot be written or read twice.
 
-    Return where the rules on broader labels are written, beside data with labels filled in; None: nowhere.
+    Return the path for the rules on broader labels, beside data with labels filled in; None: not written.
     """
     listed = place_beside(outputs.target, FILLED) if outputs.fill and outputs.target is not None else None
     rules = None if listed is None or sources.rules is None else beside(str(outputs.target), IMPLIED)
@@ -346,7 +346,7 @@ def command(
     as_json: bool,
     **of_outputs: Any,
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
+    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     outputs = Outputs(fill=form == "svm", **of_outputs)
     output, why = outputs.target, outputs.why
     if fill_implied and form != "svm":

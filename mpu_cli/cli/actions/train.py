@@ -1,7 +1,7 @@
-"""Train a model on files, here or by a cluster, and report it: ``mpu train``.
+"""Train a model on files, here or on a cluster, and report it: ``mpu train``.
 
-A line of a history is a JSON object. One that a full disk or a power failure has cut short stays a line of its own,
-which a reader reports.
+A line in a history is a JSON object. A line cut short by a full disk or a power failure remains a separate line, which
+readers report.
 """
 
 import errno
@@ -47,7 +47,7 @@ from mpu_cli.svmlight.streams import Files, compression_named, files_of, open_ou
 from mpu_cli.svmlight.writer import label_and_score_lines
 from mpu_cli.text.stored import packed
 
-# What a history has of a report, in this order; see `_line`.
+# Fields of a report in a history, in this order; see `_line`.
 _IN_HISTORY = (
     *("instances", "features", "labels", "annotations", "c", "c_estimated", "c_interval"),
     *("expected_micro_f1", "expected_micro_f1_interval", "seconds", "warnings"),
@@ -65,17 +65,17 @@ def train(
     acceptance: Acceptance | None = None,
     run: Run = DEFAULT_RUN,
 ) -> dict[str, Any]:
-    """Learn a model of all labels of files, and write it.
+    """Learn a model of all labels in files, and write it.
 
-    An existing model is replaced only when the new one is complete, and accepted if that is asked for.
-    docs/reports.md describes the report that is returned.
+    An existing model is replaced only when the new one is complete and, if requested, accepted. docs/reports.md
+    describes the returned report.
 
-    `sources`: with `on`, the workers read the data, by their full names; the model and the predictions
-    out of fold are written here.
+    `sources`: with `on`, the workers read the data, by their full names; the model and the out-of-fold predictions
+    are written here.
     `options`: `c` may be the Path of a file.
-    `oof`, `history`: files for predictions out of fold, and for a line about this training.
-    `acceptance`: by what the new model takes the place of the present one. Default: it does.
-    `on`: where workers read and learn. Default: this process does.
+    `oof`, `history`: files for out-of-fold predictions, and for a line about this training.
+    `acceptance`: the criterion for replacing the present model. Default: always replace it.
+    `on`: the cluster whose workers read and learn. Default: this process does.
     """
     test = None if acceptance is None else acceptance.test
     inputs = {**sources.by_option(), "--c": frequency_file(options), "--accept-on": test}
@@ -98,7 +98,7 @@ def train(
         save = stack.enter_context(bundle.Writer(target).held())
         gate = None
         if acceptance is not None:
-            from mpu_cli.cli.actions.gate import Gate  # with all that evaluates models, which few need
+            from mpu_cli.cli.actions.gate import Gate  # imports the evaluation, which few trainings need
 
             gate = Gate(acceptance, target, sources.reading, run)
         data = read_training_data(sources, run) if on is None else stack.enter_context(cluster_data(sources, on, run))
@@ -146,14 +146,14 @@ def train(
     return report
 
 
-# Out-of-fold predictions that are written at a time.
+# Number of out-of-fold predictions written at a time.
 _ROWS = 4096
 
 
 def write_out_of_fold(
     target: str | Path, result: TrainingResult, thresholds: np.ndarray, ids: np.ndarray, n: int
 ) -> None:
-    """Write out-of-fold predictions of the first n instances, in the form of ``mpu predict --format both``.
+    """Write out-of-fold predictions of the first n instances, in the format of ``mpu predict --format both``.
 
     The file is written completely or not at all. `ids` are the labels, as written in files: int64, shape (q,).
     """
@@ -220,7 +220,7 @@ def _print_report(report: dict[str, Any]) -> None:
 
 
 def _frequency(found: dict[str, Any], interval: list[float] | None, is_known: bool) -> str:
-    """Describe c: by what people have checked, estimated from annotations alone, or set by the user."""
+    """Describe c: from people's decisions, estimated from annotations alone, or set by the user."""
     c, by_people = found["c"], found.get("c_by_people")
     if by_people is not None:
         (low, high), alone = by_people["interval"], by_people["by_annotations_alone"]
@@ -245,7 +245,7 @@ def _frequency(found: dict[str, Any], interval: list[float] | None, is_known: bo
 
 
 def _line(report: dict[str, Any], annotations: int) -> dict[str, Any]:
-    """Return what a history has of a training beside its names; c is that of all labels, seconds are of all steps."""
+    """Return a training's values for a history, without its names; c is the overall c, seconds cover all steps."""
     c, seconds = report.get("c"), round(sum(report["seconds"].values()), 3)
     more = {"annotations": annotations, "c": float(np.mean(c)) if isinstance(c, list) else c, "seconds": seconds}
     if by_people := report.get("c_by_people"):
@@ -255,7 +255,7 @@ def _line(report: dict[str, Any], annotations: int) -> dict[str, Any]:
 
 
 def append(path: Path, entry: dict[str, Any]) -> None:
-    """Add a line to a history, as a whole and at the end, whichever training runs add theirs at the same time."""
+    """Append a complete line to a history, even if other training runs append theirs at the same time."""
     line = json.dumps(entry, allow_nan=False).encode() + b"\n"
     try:
         with path.open("ab+", buffering=0) as file:
@@ -271,11 +271,11 @@ def append(path: Path, entry: dict[str, Any]) -> None:
 
 @contextmanager
 def _with_failures(path: Path, names: dict[str, Any]) -> Iterator[None]:
-    """Add a line to a history with the error that ends the context, if any: `names` are its time, model and file."""
+    """Append a line to a history with the error that ends the context, if any; `names`: its time, model and file."""
     try:
         yield
     except (MpuError, OSError, MemoryError) as error:
-        with suppress(MpuError):  # the first error is told
+        with suppress(MpuError):  # the first error is reported
             append(path, as_json(names) | {"error": without_secrets(str(error)) or "out of memory"})
         raise
 
@@ -291,7 +291,7 @@ def command(
     history: Path | None,
     acceptance: Acceptance | None,
 ) -> None:
-    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
+    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     if output is None:
         if sources.file == "-":
             raise click.UsageError("Standard input has no name from which to name the model: give -o MODEL.")
@@ -313,7 +313,7 @@ def command(
 
 
 def _refuse_on_cluster(sources: Sources, options: Options) -> None:
-    """Raise UsageError where an option is not for a cluster."""
+    """Raise UsageError if an option is not supported on a cluster."""
     others = ["features"] * (options.features not in (None, LINEAR)) + ["loss"] * (
         options.loss not in (None, DEFAULT_LOSS)
     )
@@ -324,5 +324,5 @@ def _refuse_on_cluster(sources: Sources, options: Options) -> None:
 
 
 def default_model(source: str) -> Path:
-    """Name the model after the data: news.svm.gz gives news.mpu, beside it; a URL gives one in this directory."""
+    """Name the model after the data: news.mpu beside news.svm.gz; in this directory for a URL."""
     return (Path() if is_url(source) else Path(source).parent) / f"{stem(source)}.mpu"

@@ -1,4 +1,4 @@
-"""Convert texts with tags to a data file, reading them for their languages, their features, and to write vectors."""
+"""Convert texts with tags to a data file, reading them to detect languages, to fit features, and to write vectors."""
 
 import re
 from array import array
@@ -57,7 +57,7 @@ _MOST_NAMED = 3  # tags in a caution
 _MOST_FIELDS = 10  # in a caution
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "vertical bars"}
 _VECTOR = re.compile("[01](?:[ ,]+[01])*")
-_PLAIN = re.compile(r"""\s*(?!\(['"])[^\s\[{<|]""")  # a text that is no list
+_PLAIN = re.compile(r"""\s*(?!\(['"])[^\s\[{<|]""")  # a text that is not a list
 _LINES_KEPT = 3  # of tags without a number
 
 
@@ -77,18 +77,18 @@ def vectorize(
     language: str | None = None,
     like: str | Path | None = None,
 ) -> dict[str, Any]:
-    """Convert texts with tags to a LIBSVM file, and write beside it a directory with all that is needed to repeat that.
+    """Convert texts with tags to a LIBSVM file, and write a directory beside it with everything needed to repeat that.
 
-    Features and labels count from 1. Labels are numbered as in the file of names, then as in the earlier file; tags
-    that are in neither follow, the more frequent ones first where there is no earlier file. docs/reports.md describes
-    the report that is returned.
+    Features and labels are numbered from 1. Labels are numbered as in the names file, then as in the earlier file; tags
+    in neither follow, more frequent ones first if there is no earlier file. docs/reports.md describes the returned
+    report.
 
-    `target`: the data file, compressed by suffix. ``-`` and what is no regular file get no directory.
-    `text`, `tags`, `id`, `separator`: as in `Fields`; empty or None: the default, or the one of `like`.
-    `options`: how texts become vectors, unless `like` says so.
-    `labels`, `language`: a file of names, as `text.labels.read_labels` reads it, or a thesaurus, and the language of
-    its names. Not with `like`.
-    `like`: an earlier data file: its features, idf and numbers of labels are used.
+    `target`: the data file, compressed by suffix. ``-`` and files that are not regular get no directory.
+    `text`, `tags`, `id`, `separator`: as in `Fields`; empty or None: the default, or the value in `like`.
+    `options`: how texts become vectors, unless `like` determines it.
+    `labels`, `language`: a names file, as `text.labels.read_labels` reads it, or a thesaurus, and the language of its
+    names. Not with `like`.
+    `like`: an earlier data file: its features, idf and label numbers are used.
     """
     form, default = form_and_fields(file, form, DEFAULT_FIELDS)
     directory = place_beside(target, FOLDER)
@@ -112,7 +112,7 @@ def vectorize(
         needs_tags=bool(tags),
         needs_id=bool(id),
         group=group or "",
-        are_tags=None if vectorization is None or tags else default.are_tags,  # None: the first records say
+        are_tags=None if vectorization is None or tags else default.are_tags,  # None: detected
     )
     reader, size = _Reader(str(file), form, fields, skip_bad), bytes_of(file)
     with ExitStack() as stack:
@@ -133,7 +133,7 @@ def vectorize(
             with progress("writing vectors", size), opened() as stream:
                 writer.write(reader.records(stream))
             if work is not None:
-                assert reader.content is not None  # all has been read
+                assert reader.content is not None  # everything has been read
                 records = Records.beside(target, file, form, skip_bad, reader.content[1], reader.fields)
                 write_directory(
                     work, vectorization.vectorizer, vectorization.labels, reader.fields, writer.content(), records
@@ -164,9 +164,9 @@ def vectorize(
 
 
 class VectorWriter:
-    """Writes records as lines of a data file, and their ids and groups to files of a directory, if there is one.
+    """Writes records as lines of a data file, and their ids and groups to files in a directory, if given.
 
-    Tags that are not among the labels of the vectorization are added; `n_numbered` had a number before.
+    Tags that are not among the labels of the vectorization are added; `n_numbered` labels had a number before.
     """
 
     def __init__(self, out: Writable, directory: Path | None, vectorization: Vectorization, n_numbered: int) -> None:
@@ -174,14 +174,14 @@ class VectorWriter:
         self._directory = directory
         self._vectorization = vectorization
         self._n_numbered = n_numbered
-        self._id_hashes = array("q")  # of Python, since ids themselves may be too many for the memory
+        self._id_hashes = array("q")  # Python's hashes, since the ids themselves may not fit in memory
         self._id_lines = array("Q")
-        # Instances written, labels of all of them, texts that are empty, others without a feature, and records in which
-        # a tab or line end of a tag, id or group was made a blank.
+        # Instances written, their labels, empty texts, other texts without a feature, and records in which a tab or
+        # line end in a tag, id or group was replaced with a blank.
         self.instances = self.annotations = self.empty = self.unknown = self.mended = 0
         self.languages: Counter[str] = Counter()  # of texts
         self.of_several: Counter[str] = Counter()  # tags that are the name of several labels
-        self.added: dict[int, int] = {}  # the first labels without a number before, with the line of a record of each
+        self.added: dict[int, int] = {}  # the first newly numbered labels, with the line of a record of each
 
     def write(self, records: Iterable[Record]) -> None:
         """Write records."""
@@ -204,11 +204,11 @@ class VectorWriter:
             self.instances += len(batch)
 
     def content(self) -> stored.Content:
-        """Return what was written."""
+        """Return the counts of what was written."""
         return stored.Content(self.instances, len(self._vectorization.labels), *self._counted.content())
 
     def repeated_ids(self) -> tuple[int, tuple[int, int] | None]:
-        """Return how many records have the id of one before them, and the lines of the first such pair."""
+        """Return the number of records that repeat an earlier id, and the lines of the first such pair."""
         hashes = np.array(self._id_hashes, np.int64)
         again = np.setdiff1d(np.arange(len(hashes)), np.unique(hashes, return_index=True)[1])
         if not len(again):
@@ -248,13 +248,13 @@ class _Reader:
         self.content: Content | None = None
         self.listed: list[Bad] = []
         self.names: list[str] = []  # of the fields of a record
-        # `has_tags`: whether a record has a field of tags. `separates`: whether the separator is in one. `cells`: how
-        # many of them are texts, and have another separator in them
+        # `has_tags`: whether a record has a tags field. `separates`: whether one contains the separator. `cells`: how
+        # many of them are texts, and contain another separator
         self.has_tags = self.separates = False
         self.cells: Counter[str] = Counter()
 
     def records(self, stream: Readable) -> Iterator[Record]:
-        """Read a stream from the start. InputError at the first bad record, unless those are skipped."""
+        """Read a stream from the start. InputError at the first bad record, unless bad records are skipped."""
         self.good, self.bad, self.listed = 0, 0, []
         self.cells.clear()
         counted = Counted(stream)
@@ -281,7 +281,7 @@ class _Reader:
             raise InputError(self.name, None, no_field(self.fields.tags[0], self.names))
 
     def _look_at(self, fields: Mapping[str, object]) -> None:
-        """Note what there is in the fields of tags."""
+        """Record the content of the tags fields."""
         for name in self.fields.tags:
             self.has_tags = self.has_tags or holder(fields, name) is not None
             if not self.separates and isinstance(cell := value_of(fields, name), str) and _PLAIN.match(cell):
@@ -289,7 +289,7 @@ class _Reader:
                 self.cells.update(["", *(other for other in _SEPARATORS if other in cell)])
 
     def _hint(self, problem: str) -> str:
-        """Return what to do about a bad record."""
+        """Return advice about a bad record."""
         if self.good:
             return "; --skip-bad leaves bad records out" * (not self._skip_bad)
         has_no_text = any(problem.startswith(f"there is no field {name!r}") for name in self.fields.text)
@@ -297,8 +297,8 @@ class _Reader:
 
 
 def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels) -> Vectorization:
-    """Fit a vectoriser, and number the tags that have no number yet: the more frequent first, then by the alphabet."""
-    from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; the help needs none
+    """Fit a vectoriser, and number the tags without a number: more frequent ones first, then alphabetically."""
+    from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; the help does not need it
 
     new: Counter[str] = Counter()
 
@@ -307,9 +307,9 @@ def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels
             new.update(tag for tag in record.tags if labels.number(tag) is None)
             yield record.text
 
-    def names() -> Iterator[str]:  # asked for when all texts have been read
+    def names() -> Iterator[str]:  # used when all texts have been read
         for tag in sorted(new, key=lambda tag: (-new[tag], tag)):
-            if labels.number(tag) is None:  # of several names of a deprecated concept, the first one
+            if labels.number(tag) is None:  # the first of several names of a deprecated concept
                 labels.add(tag)
         for of_label in labels.names:
             yield from filterfalse(is_uri, of_label)
@@ -318,7 +318,7 @@ def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels
     try:
         names_of_labels = names()
         vectorizer.fit(texts(), names=names_of_labels)
-        deque(names_of_labels, maxlen=0)  # hashed features need no names, but tags their numbers
+        deque(names_of_labels, maxlen=0)  # hashed features need no names, but tags need their numbers
     except DataError as error:
         if reader.good:
             raise InputError(reader.name, None, str(error)) from error
@@ -331,7 +331,7 @@ def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels
 
 
 def _of_tags(reader: _Reader, writer: VectorWriter, tags: Sequence[tuple[str, ...]], is_new: bool) -> Iterator[str]:
-    """Yield warnings about what the tags look like; `tags`: the names of those that no file of labels has."""
+    """Yield warnings about the form of the tags; `tags`: the names of tags that are not in a names file."""
     fields, known = reader.fields, {of_label[0] for of_label in tags if of_label}
     if is_new and not writer.annotations and fields.tags:
         name = repr(fields.tags[0])
@@ -422,7 +422,7 @@ def _cautions(
 
 
 def command(file: str, output: str, as_json: bool, **chosen: Any) -> None:
-    """Carry out the command, with what `mpu_cli.cli.commands` has read."""
+    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     directory, options = place_beside(output, FOLDER), chosen["options"]
     labels, like = chosen["labels"], chosen["like"]
     if chosen["group"] is not None and directory is None:
@@ -443,7 +443,7 @@ def command(file: str, output: str, as_json: bool, **chosen: Any) -> None:
 
 def _print_summary(report: dict[str, Any]) -> None:
     stems, lead = report["stem"], f"; lead: {report['lead']}" * (report["lead"] != "0")
-    if "," in stems:  # of several languages, with the number of texts in each
+    if "," in stems:  # several languages, with the number of texts in each
         of_each = {language: report["languages"].get(language, 0) for language in stems.split(",")}
         unclear = report["instances"] - sum(report["languages"].values())
         stems = ", ".join(f"{language} ({counted(count, 'text')})" for language, count in of_each.items())
