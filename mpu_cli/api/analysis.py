@@ -110,7 +110,7 @@ def estimate_c(
     scored = Scored(annotations, options, run, P)
     estimates = scored.estimates(method)
     estimate = estimates.estimate
-    assert estimate is not None  # nothing else tells c here
+    assert estimate is not None  # c has no other source here
     parameters.warn_of([estimate.caution] if estimate.caution else [], estimates, annotations)
     if estimate.one_label_each:
         estimate = replace(estimate, c=np.nan, interval=None)

@@ -259,7 +259,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         X : array_like, sparse matrix or data frame, shape (n, D)
             Features, as the estimator takes them: also texts, if it is a pipeline that begins with a vectoriser.
         y, reviewed, fully_labelled, ignored, sampled, groups, same_fold
-            As for `MPUClassifier.fit`. The estimator learns from the annotations, corrected by what is verified.
+            As for `MPUClassifier.fit`. The estimator learns from the annotations, corrected by verified labels.
         """
         validate_data(self, X, y, skip_check_array=True)
         if not is_classifier(self.estimator):

@@ -126,7 +126,7 @@ def corrupt() -> None:
 
 
 def _list_of(name: str, kind: Real, example: str) -> Parsed:
-    """Return the type of different numbers of a kind, separated by commas."""
+    """Return an option type for different numbers of one kind, separated by commas."""
 
     def parse(text: str) -> tuple[float, ...]:
         try:
@@ -191,7 +191,7 @@ _NAMES = Parsed("names", lambda text: tuple(text.split(",")))
 
 
 def _least(text: str) -> tuple[str, float]:
-    """Read ``micro_f1=0.6``; ValueError where it is not such a text."""
+    """Read a text such as ``micro_f1=0.6``; ValueError if it has another form."""
     name, _, number = text.partition("=")
     if not number:
         raise ValueError(f"{text!r}: give a metric and a number, such as micro_f1=0.6")
@@ -285,7 +285,7 @@ def methods_of(text: str) -> tuple[str, ...]:
     return tuple(labels)
 
 
-# Defaults of options, for each preset.
+# Default options of each preset.
 _PRESETS = {
     "paper-small": {
         "methods": "mpu,mpu:levels=1,br,elkan08,m3l-linear,m3l-rbf,well",
@@ -295,7 +295,7 @@ _PRESETS = {
     },
     "paper-large": {"methods": "mpu,m3l-linear", "missing_rates": "0,0.3,0.6", "folds": 10, "run_folds": 1},
     "paper-time": {
-        # With the settings fixed, since by default there are fewer epochs the more instances there are.
+        # With fixed settings, since by default the number of epochs decreases with the number of instances.
         "methods": "mpu:c=0.7:cost=100:epochs=5:folds=3,br:cost=100:epochs=5:folds=3,elkan08:cost=100:epochs=5:folds=3,"
         "m3l-linear:cost=0.5,m3l-rbf:cost=0.5,well",
         "missing_rates": "0.3",
@@ -613,7 +613,7 @@ def suggest() -> None:
     """
 
 
-# Of scores between 0 and 1, which no model can raise by predicting more or less alone.
+# Metrics between 0 and 1 that a model cannot raise just by predicting more or fewer labels.
 METRICS = (
     *("micro_f1", "macro_f1", "samples_f1"),
     *(f"{name}_at_{k}" for name in ("precision", "ndcg") for k in (1, 3, 5)),
@@ -623,9 +623,9 @@ KS = (1, 3, 5)
 
 @dataclass(frozen=True)
 class Acceptance:
-    """By what a new model is accepted, and how many of those before it are kept."""
+    """The criterion for accepting a new model, and the number of replaced models to keep."""
 
-    test: str  # data with complete labels that no training sees
+    test: str  # data with complete labels that are not used for training
     accept_margin: float = declared(
         Real(0, 1),
         0.0,

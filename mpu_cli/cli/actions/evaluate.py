@@ -140,7 +140,7 @@ class Metrics:
     naming: Naming
     ks: tuple[int, ...]  # cut-offs of the metrics at k
     threshold: float | None  # as for `evaluation.compare.Form`
-    # Of one file of predictions alone:
+    # For a single predictions file only:
     training: str | None  # propensities of labels come from this file, by a model with these constants,
     propensity_a: float
     propensity_b: float
