@@ -1,1 +1,1 @@
-"""Texts: reading records from files, making vectors of them, and the sidecar files of the result."""
+"""Texts: read records from files, turn them into vectors, and write the sidecar files of the result."""

@@ -1,7 +1,7 @@
-"""The terms of a text, in how many texts each occurs, and the options of a vectoriser: words, stems and n-grams.
+"""The terms of a text, their document frequencies, and the options of a vectoriser: words, stems and n-grams.
 
-Terms are those of scikit-learn, but generated one by one: the n-grams of a long text may not fit in memory. The stems
-are Snowball's.
+Terms are the same as scikit-learn's, but are generated one by one: the n-grams of a long text may not fit in memory.
+The stems are Snowball's.
 """
 
 import re
@@ -23,7 +23,7 @@ LONGEST_NGRAM = 10
 
 
 class _Languages(Kind):
-    """One or several languages, with commas between them."""
+    """One or several languages, separated by commas."""
 
     metavar = "word"
     type = "str"
@@ -37,7 +37,7 @@ class _Languages(Kind):
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How texts become vectors. `mpu vectorize` and `Vectorizer` have these by the same names."""
+    """Options for turning texts into vectors, with the same names in `mpu vectorize` and `Vectorizer`."""
 
     analyzer: str = declared(
         Kind(words=("word", "char")),
@@ -79,30 +79,30 @@ class TextOptions:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages of the stems; none without stems."""
+        """The languages of the stems; empty without stems."""
         return () if self.stem in (None, NO_STEMS) else tuple(str(self.stem).split(","))
 
 
 _WORD = re.compile(r"(?u)\b\w\w+\b")  # scikit-learn's own
 _KEPT_STEMS = 1 << 17
-_LONGEST_STEMMED = 200  # Snowball takes time that is quadratic in the length of some words
+_LONGEST_STEMMED = 200  # for some words, Snowball's time is quadratic in the length
 _TITLE_ENDS = {LINE: re.compile(r"\n"), DASH: re.compile(r"\s[-\u2013\u2014]\s")}
 _LONGEST_TITLE, _FIRST_WORDS = 25, 10
 _WITH_TITLE = 0.9  # share of the texts
-_SHORT = 50  # words; the beginning of a text says no more than the rest where it is short
+_SHORT = 50  # words; in a short text, the beginning is no more informative than the rest
 NGRAMS = {"word": (1, 2), "char": (3, 5)}
 
 Analyzer = Callable[[str], Iterator[str]]
 
 
 def analyzer_of(options: TextOptions) -> Analyzer:
-    """Return the function from a text to its terms, with repetitions.
+    """Return the function that splits a text into its terms, with repetitions.
 
-    Texts are normalised to Unicode's NFKC and to lower case. Words have two characters at least, and a stem if
-    they have no more than 200.
+    Texts are normalised to Unicode's NFKC and to lower case. Words have at least two characters, and are stemmed if
+    they have at most 200.
 
-    `options`: its `stem` is `NO_STEMS`, or languages: of several, each text has its own, and the first where it is not
-    clear.
+    `options`: its `stem` is `NO_STEMS`, or languages. With several, each text is stemmed in its own language, or in the
+    first one if its language is unclear.
     """
     shortest, longest = options.ngrams or NGRAMS[options.analyzer]
     lengths = range(shortest, longest + 1)
@@ -120,7 +120,7 @@ def analyzer_of(options: TextOptions) -> Analyzer:
 
 
 def lead_of(text: str, lead: str | int) -> str:
-    """Return the beginning of a text: its title, if one ends as `lead` says, or its first words."""
+    """Return the beginning of a text: its title, if one ends as `lead` specifies, or else its first words."""
     if isinstance(lead, str):
         title = _title(text, lead)
         if title is not None:
@@ -130,7 +130,7 @@ def lead_of(text: str, lead: str | int) -> str:
 
 
 def chosen_lead(texts: list[str]) -> str | int:
-    """Return how nine texts of ten end their titles, or the number of first words; 0 where most texts are short."""
+    """Return how titles end in 90 % or more of the texts, or else a number of first words; 0 if most are short."""
     if sum(len(text.split()) < _SHORT for text in texts) >= len(texts) / 2:
         return 0
     for end in _TITLE_ENDS:
@@ -140,7 +140,7 @@ def chosen_lead(texts: list[str]) -> str | int:
 
 
 def _title(text: str, end: str) -> str | None:
-    """Return what stands before the first line end, or dash; None if that is too long, or nothing follows it."""
+    """Return the text before the first line end, or dash; None if it is too long, or nothing follows it."""
     title, *rest = _TITLE_ENDS[end].split(text.strip(), maxsplit=1)
     return title if rest and len(title.split(maxsplit=_LONGEST_TITLE)) <= _LONGEST_TITLE else None
 
@@ -152,7 +152,7 @@ def _ngrams_of_words(words: list[str], lengths: range) -> Iterator[str]:
 
 
 def _ngrams_of_characters(words: Iterable[str], lengths: range) -> Iterator[str]:
-    """Yield the n-grams of each word with a blank at either end; a shorter word is one n-gram, once."""
+    """Yield the n-grams of each word, padded with a blank at either end; a shorter word yields one n-gram, once."""
     for word in words:
         padded = f" {word} "
         for n in lengths:
@@ -166,7 +166,7 @@ def _ngrams_of_characters(words: Iterable[str], lengths: range) -> Iterator[str]
 def _stemmer(language: str) -> Callable[[str], str]:
     import snowballstemmer
 
-    # Compiled where PyStemmer is installed (extra fast), with the same stems. It keeps the word that it works on.
+    # Compiled if PyStemmer is installed (extra fast), with the same stems. It keeps state while it stems a word.
     stemmer, alone = snowballstemmer.stemmer(language), Lock()
 
     @lru_cache(_KEPT_STEMS)
@@ -183,7 +183,7 @@ def _folded(text: str) -> str:
 
 MOST_TEXTS, MOST_CHARACTERS = 1000, 1 << 22
 
-# Terms that are counted at a time, of about 130 bytes each, and their characters.
+# Limits on the number of terms counted at a time, of about 130 bytes each, and on their total characters.
 MOST_TERMS, MOST_TERM_CHARACTERS = 6_000_000, 1 << 29
 
 T = TypeVar("T")
@@ -192,7 +192,7 @@ T = TypeVar("T")
 def batches(texts: Iterable[T], size: Callable[[Any], int] = len, most: int = MOST_TEXTS) -> Iterator[list[T]]:
     """Group texts, or objects with texts, into batches of a few megabytes, with a maximum number of texts.
 
-    `size` returns the number of characters of one.
+    `size`: returns the number of characters of an item.
     """
     batch: list[T] = []
     characters = 0
@@ -209,18 +209,18 @@ def batches(texts: Iterable[T], size: Callable[[Any], int] = len, most: int = MO
 class TermCounts:
     """Document frequencies of terms.
 
-    If there are more than `MOST_TERMS`, or longer ones, the rarest are dropped. They are counted from 0 if they occur
-    again.
+    If there are more than `MOST_TERMS`, or they are too long, the rarest are dropped. If these occur again, their
+    counts restart from 0.
 
     `analyzer`: returns the terms of a text.
-    `texts`: Texts counted.
-    `of`: in how many texts each term occurs.
+    `texts`: number of texts counted.
+    `of`: number of texts in which each term occurs.
     `forgotten`: number of dropped terms.
     """
 
     def __init__(self, analyzer: Analyzer) -> None:
         self._analyzer = analyzer
-        self._characters = 0  # at most, of all terms
+        self._characters = 0  # upper bound, over all terms
         self.texts = 0
         self.of: Counter[str] = Counter()
         self.forgotten = 0
@@ -236,7 +236,7 @@ class TermCounts:
             self.texts += 1
 
     def _forget(self) -> None:
-        """Drop the rarest terms, so that half of the room is free; nothing if the room suffices."""
+        """Drop the rarest terms to free half of the space; drop none if there is enough."""
         before = len(self.of)
         most = MOST_TERMS // 2 if before > MOST_TERMS else before
         rarest = 0
@@ -249,8 +249,8 @@ class TermCounts:
     def vocabulary(self, min_df: int, max_features: int | None, kept: set[str]) -> list[str]:
         """Return the terms that become features, in alphabetical order.
 
-        They occur in at least `min_df` texts; of more than `max_features` those that occur in most texts are taken,
-        ties in alphabetical order. Those in `kept` are always features, and do not count.
+        They occur in at least `min_df` texts. If there are more than `max_features`, the most frequent ones are taken,
+        ties in alphabetical order. Terms in `kept` are always features, and do not count towards the limit.
         """
         frequent = [term for term, count in self.of.items() if count >= min_df and term not in kept]
         if max_features is not None and len(frequent) > max_features:

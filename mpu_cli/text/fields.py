@@ -1,7 +1,7 @@
-"""The fields of a record, and lists of tags that one of them has as a text: read, and written back in the same form.
+"""The fields of a record, and lists of tags that a field contains as text: read, and written back in the same form.
 
-A field is called by its name or by a path: ``meta.tags`` is the field ``tags`` of the object ``meta``. A field whose
-own name has the dot comes first: only without it is the name a path.
+A field is identified by its name or by a path: ``meta.tags`` is the field ``tags`` of the object ``meta``. A field
+whose own name contains the dot takes precedence: only if none exists is the name a path.
 
 Lists are ``["a", "b"]`` (JSON), ``['a', 'b']`` and ``('a', 'b')`` (Python), ``['a' 'b']`` (NumPy), ``{a,"b c"}``
 (PostgreSQL), ``<a><b>`` and ``|a|b|`` (Stack Exchange). Any other text has a separator between its tags.
@@ -18,9 +18,9 @@ from mpu_cli.runtime.untrusted import json_value
 
 
 def holder(fields: Mapping[str, object], name: str, is_inner: bool = False) -> tuple[Mapping[str, object], str] | None:
-    """Return the object in which a field is, and its name there; None if there is no such object.
+    """Return the object that contains a field, and the field's name in it; None if there is no such object.
 
-    The object at the end of a path may lack the field; `is_inner` says that these fields are those of such an object.
+    The object at the end of a path may lack the field; `is_inner` indicates that `fields` is such an inner object.
 
     >>> record = {"meta": {"tags": ["a"]}, "meta.id": 3}
     >>> holder(record, "meta.tags")
@@ -38,13 +38,13 @@ def holder(fields: Mapping[str, object], name: str, is_inner: bool = False) -> t
 
 
 def value_of(fields: Mapping[str, object], name: str) -> object:
-    """Return the value of a field; None without it."""
+    """Return the value of a field; None if it is absent."""
     place = holder(fields, name)
     return None if place is None else place[0].get(place[1])
 
 
 def set_value(fields: dict[str, Any], name: str, value: object) -> None:
-    """Set the field of a name or path; without it in an object of its own. ValueError: the path is that of no object.
+    """Set the field with a name or path; create the object in the path if absent. ValueError if it is no object.
 
     >>> record = {"meta": {"id": 7}, "meta.n": 1}
     >>> set_value(record, "meta.tags", ["a"])
@@ -64,7 +64,7 @@ def set_value(fields: dict[str, Any], name: str, value: object) -> None:
 
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-# By how a list opens: an item, what is between two of them, how it closes.
+# By opening bracket of a list: the pattern of an item, of the text between two items, and of the end.
 _FORMS = {
     "(": (_QUOTED, r"\s*+,\s*+", r"\)"),
     "[": (rf"{_QUOTED}|\d++", r"\s*+,\s*+|\s++", r"\]"),
@@ -75,16 +75,16 @@ _LISTS = {
     opening: re.compile(rf"\{opening}\s*+(?:(?:{item})(?:{between}|(?={closing})))*{closing}", re.DOTALL)
     for opening, (item, between, closing) in _FORMS.items()
 }
-_MARKS = {"<": "><", "|": "|"}  # by how a text with marks opens: what is between its tags
+_MARKS = {"<": "><", "|": "|"}  # by the opening character of a text with marks: the text between its tags
 _OPENING = {*_MARKS, *_FORMS}
 _MARKED = re.compile(r"(?:<[^<>\s:]+>)+|\|(?:[^|]+\|)+")
-_BEGUN = re.compile(r"""[\[({]\s*['"]|\[\s*[\[{]""")  # which no tag begins with
+_BEGUN = re.compile(r"""[\[({]\s*['"]|\[\s*[\[{]""")  # no tag begins like this
 
 
 def listed(text: str) -> list[object] | None:
-    """Return the tags of a text that is a list; None if it is none.
+    """Return the tags in a text that is a list; None if it is not a list.
 
-    Raises ValueError (it begins as a list, and is none that can be read).
+    Raises ValueError (it begins like a list, but cannot be read as one).
 
     >>> listed("['a', 'b, c']"), listed("<python><c++>"), listed("a; b"), listed("[Anonymous]")
     (['a', 'b, c'], ['python', 'c++'], None, None)
@@ -105,7 +105,7 @@ def listed(text: str) -> list[object] | None:
 
 
 def relisted(text: str, removed: Callable[[object], bool], added: Iterable[str]) -> str:
-    """Return the text of a list, as `listed` reads it, without some of its tags, and with others at the end.
+    """Return the text of a list, as `listed` reads it, without some of its tags and with others appended.
 
     Raises ValueError (a tag cannot be written in this form).
 
@@ -137,7 +137,7 @@ def _json_list(text: str) -> list[object] | None:
         values = json_value(text)
     except ValueError:
         return None
-    if values == {}:  # of PostgreSQL
+    if values == {}:  # PostgreSQL's empty list
         return None
     if not isinstance(values, list):
         raise ValueError("is an object in JSON")
@@ -151,7 +151,7 @@ def _value(item: str) -> str:
     if "\\" not in item:
         return item[1:-1]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of escapes that Python does not know
+        warnings.simplefilter("ignore")  # about escapes that Python does not recognise
         try:
             return str(literal_eval(item))
         except (SyntaxError, ValueError):

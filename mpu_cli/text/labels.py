@@ -1,4 +1,4 @@
-"""Labels that are texts, and their numbers: from a file of names, or a thesaurus in SKOS or as a table of Annif."""
+"""Text labels and their numbers: from a file of names, or a thesaurus in SKOS or as an Annif table."""
 
 import codecs
 import re
@@ -24,20 +24,20 @@ from mpu_cli.text.languages import TextIn
 from mpu_cli.text.records import Bad, clean, no_field, read_rows
 
 _MOST_NUMBERS = 10**7
-_ID = re.compile(r"(?:\([A-Z]{2}-[A-Z0-9-]+\)|[A-Za-z]+:)?([^\s/:()]*[0-9][^\s/:()]*)")  # as of "(DE-588)4113937-9"
+_ID = re.compile(r"(?:\([A-Z]{2}-[A-Z0-9-]+\)|[A-Za-z]+:)?([^\s/:()]*[0-9][^\s/:()]*)")  # as in "(DE-588)4113937-9"
 
 
 class Labels:
-    """Labels by their names: label k is ``names[k - 1]``.
+    """Labels identified by their names: label k is ``names[k - 1]``.
 
-    `names`: the names of each label, the main one first; empty for a number without a label. One of them may be a URI.
+    `names`: the names of each label, the main one first; empty for an unused number. One of them may be a URI.
     `broader`: the numbers of the broader labels of each label that has some.
-    `deprecated`: the names of concepts that are labels only where a record has them, and are not suggested.
+    `deprecated`: in the constructor, the names of concepts that are labels only if a record has them, and are not
+    suggested; the attribute has the numbers of such labels.
     `shared`: number of labels with the main name of an earlier one, and no other URI. They are the same label, so their
     own numbers have no name.
-    `of_several`: names of several labels, that have other URIs; they name the first of these.
-    `by_id`: names that no label has, and the labels whose URIs end in them, as ids such as ``4113937-9`` do.
-    `deprecated`: labels that are deprecated.
+    `of_several`: names shared by labels with different URIs; they refer to the first of these labels.
+    `by_id`: names that no label has, and the labels whose URIs end in them, such as the id ``4113937-9``.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Labels:
         return len(self.names)
 
     def number(self, name: str) -> int | None:
-        """Return the number of the label that has this name, or None."""
+        """Return the number of the label with this name, or None."""
         number = self._numbers.get(name) or self._numbers.get(without_brackets(name))
         if number is None and name.startswith("http://"):
             number = self._numbers.get(name.replace("http", "https", 1))
@@ -100,15 +100,15 @@ class Labels:
         return len(self.names)
 
     def lines(self) -> str:
-        """Return the text of a file of names: line k has the names of label k, separated by tabs."""
+        """Return the content of a file of names: line k has the names of label k, separated by tabs."""
         return "".join("\t".join(of_label) + "\n" for of_label in self.names)
 
 
 def read_labels(source: str | Path) -> Labels:
-    """Read a file of names, as `names.label_names` has them; labels count from 1.
+    """Read a file of names, in the format of `names.label_names`; labels count from 1.
 
     `source`: UTF-8 text, plain or compressed; ``-`` is standard input.
-    Raises InputError (it cannot be read, or names label 0, or a label far beyond the number of names).
+    Raises InputError (it cannot be read, or contains label 0, or a label far beyond the number of names).
     """
     names, _ = read_names(source)
     most = max(names)
@@ -119,7 +119,7 @@ def read_labels(source: str | Path) -> Labels:
 
 
 def confusable(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return pairs of names that differ only by blanks or letter case."""
+    """Return pairs of names that differ only in blanks or letter case."""
     first: dict[str, str] = {}
     pairs = []
     for name in names:
@@ -135,7 +135,7 @@ TABLE = ".csv"
 
 @dataclass(frozen=True)
 class Concept:
-    """A concept."""
+    """A thesaurus concept."""
 
     uri: str
     names: Mapping[str, str]  # the preferred name in each language; "" for one without a language
@@ -144,7 +144,7 @@ class Concept:
     deprecated: bool = False
 
     def names_in(self, languages: Sequence[str]) -> tuple[str, ...]:
-        """Return the names in some languages, or else without one, or else in the first one, with the URI last."""
+        """Return the names in some languages, or else those without one, or else in the first one; the URI is last."""
         there = [name for name in languages if name in self.names]
         spoken = there or [name for name in ("", *sorted(self.names)) if name in self.names][:1] or languages[:1]
         names = [TextIn.of(clean(self.names[code]), code) for code in spoken if code in self.names]
@@ -154,25 +154,25 @@ class Concept:
 
 
 def suffix_of(source: str | Path) -> str:
-    """Return the suffix of a file, compressed or not, in small letters."""
+    """Return the suffix of a file, compressed or not, in lower case."""
     return plain_name(source).suffix.lower()
 
 
 def is_thesaurus(source: str | Path) -> bool:
-    """Whether the name of a file is that of a thesaurus, and not of a list of names."""
+    """Return whether a file name indicates a thesaurus rather than a list of names."""
     return suffix_of(source) in (*RDF_SUFFIXES, TABLE)
 
 
 def read_thesaurus(source: str | Path, language: str | None = None) -> tuple[Labels, list[str]]:
-    """Read a thesaurus as labels, by the suffix of its name; return also warnings.
+    """Read a thesaurus as labels, in the format that its suffix indicates; also return warnings.
 
-    A label is each concept that is not deprecated, by URI, with its names and its URI. A tag that names a deprecated
-    one becomes a label with its names, after them.
+    Each concept that is not deprecated is a label, with its names and its URI, sorted by URI. If a tag refers to a
+    deprecated concept, this becomes a label after them.
 
     `source`: SKOS: ``.ttl``, ``.rdf`` or ``.xml``, ``.nt``, ``.jsonld`` or ``.json``; or ``.csv``: a table of Annif,
     with columns ``uri`` and ``label_en``, ``label_de``, ...; compressed or not.
-    `language`: in which concepts are named, as far as they are; of several, with commas between them, the first is that
-    of main names, and those in the others are further names. Default: that of most names.
+    `language`: the language of the names, for concepts that have one in it. With several, separated by commas, the
+    first is used for main names, and names in the others are further names. Default: the language with the most names.
     Raises InputError (the file cannot be read, or has no concept, or none has a name in the language), MpuError (RDF
     needs the extra skos).
     """
@@ -184,7 +184,7 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> tuple[Lab
     current = [concept for concept in concepts if not concept.deprecated]
     deprecated = [concept for concept in concepts if concept.deprecated]
     counts = Counter(name for concept in concepts for name in concept.names if name)
-    usual = min(counts, key=lambda name: (-counts[name], name), default="")  # that of most preferred names
+    usual = min(counts, key=lambda name: (-counts[name], name), default="")  # the language of most preferred names
     languages, wanted = sorted(counts), [usual] if language is None else language.split(",")
     if language is not None and (unknown := [code for code in wanted if code not in languages]):
         there = ", ".join(languages) or "none"
@@ -214,7 +214,7 @@ _LABEL = "label_"
 
 
 def read_table(source: str | Path) -> Iterator[Concept]:
-    """Read the concepts of a table; InputError at a row that is no concept."""
+    """Read the concepts from a table; InputError at a row that is not a concept."""
     with open_side(source) as stream:
         for row in read_rows(stream, str(source), "csv", needed=("uri",)):
             if isinstance(row, Bad):
@@ -238,11 +238,11 @@ _NOT_CONCEPTS = ("ConceptScheme", "Collection", "OrderedCollection")  # these ha
 
 
 def read_skos(source: str | Path) -> Iterator[Concept]:
-    """Read the concepts of an RDF file: what is a skos:Concept, or has a skos:prefLabel and is no scheme or collection.
+    """Read the concepts in an RDF file: skos:Concepts, and subjects of a skos:prefLabel but schemes and collections.
 
-    Statements are read one by one, no literal is interpreted, and no other file or address is opened.
+    Statements are read one by one, literals are not interpreted, and no other file or address is opened.
 
-    Raises InputError (it is not RDF of the format that its suffix names), MpuError (pyoxigraph is not installed).
+    Raises InputError (it is not RDF in the format that its suffix indicates), MpuError (pyoxigraph is not installed).
     """
     try:
         from pyoxigraph import Literal, NamedNode
@@ -259,7 +259,7 @@ def read_skos(source: str | Path) -> Iterator[Concept]:
             continue
         uri, kind = _escaped(subject.value), predicate.value.removeprefix(_SKOS)
         if isinstance(value, Literal):
-            is_end = kind == "notation" and uri.endswith(value.value)  # which is found without being a name
+            is_end = kind == "notation" and uri.endswith(value.value)  # it is found without being a name
             if kind in ("prefLabel", "altLabel", "hiddenLabel", "notation") and value.value.strip() and not is_end:
                 (names if kind == "prefLabel" else others)[uri][value.language or ""].append(value.value)
             elif kind == f"{_OWL}deprecated" and value.value.lower() in ("true", "1"):
@@ -284,7 +284,7 @@ def read_skos(source: str | Path) -> Iterator[Concept]:
 
 
 def _escaped(uri: str) -> str:
-    """Return a URI in one line and one cell: white space and control characters as RFC 3986, Section 2.1, has them."""
+    """Return a URI on one line and in one cell: white space and control characters as in RFC 3986, Section 2.1."""
     return re.sub(r"[\s\x00-\x1f\x7f-\x9f<>]", lambda character: quote(character[0]), uri)
 
 
@@ -308,9 +308,9 @@ def _statements(source: str | Path) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _without_long_entities(stream: Readable, source: str, broken: list[expat.ExpatError]) -> Joined:
-    """Return the stream of an XML file; InputError where its entities are long, or made of others.
+    """Return the stream of an XML file; InputError if its entities are long, or contain others.
 
-    These make gigabytes of a kilobyte. Beginnings of addresses, which RDF/XML has entities for, are neither.
+    Such entities expand a kilobyte to gigabytes. The entities for address prefixes in RDF/XML are neither.
     `broken`: as for `_to_the_end`.
     """
     head = stream.read(MAX_LINE_BYTES)
@@ -322,9 +322,9 @@ def _without_long_entities(stream: Readable, source: str, broken: list[expat.Exp
 
 
 def _to_the_end(pieces: Iterable[bytes], source: str, broken: list[expat.ExpatError]) -> Iterator[bytes]:
-    """Yield the pieces of an XML file; InputError where it breaks off, which the parser of RDF takes for its end.
+    """Yield the pieces of an XML file; InputError if it is truncated, which the RDF parser takes for its end.
 
-    `broken` gets the first error of XML otherwise: the parser of RDF may read on, and does not tell the line.
+    `broken` gets the first other XML error: the RDF parser may read on, and does not report the line.
     """
     parser = expat.ParserCreate("utf-8")
     for piece in chain(pieces, [b""]):
@@ -341,11 +341,11 @@ def _to_the_end(pieces: Iterable[bytes], source: str, broken: list[expat.ExpatEr
 _HEAD = 1 << 16
 _LONGEST_ENTITY = 300
 _ENTITY = re.compile(rb"<!ENTITY[^<>\"']*(?:\"[^\"]*\"?|'[^']*'?)?")
-_NESTED = re.compile(rb"&(?!#)|&#(?:0*38|x0*26);")  # a name, or an ampersand that makes one
+_NESTED = re.compile(rb"&(?!#)|&#(?:0*38|x0*26);")  # an entity name, or an ampersand that forms one
 
 
 def _unreadable(error: SyntaxError, broken: list[expat.ExpatError], data: bytes, form: str, source: str) -> InputError:
-    """Return the error of an RDF text that its parser has refused, with the line where it is known.
+    """Return the error for an RDF text that its parser has refused, with the line if it is known.
 
     `data`: the text, or the first `MAX_LINE_BYTES` of it.
     """
@@ -366,5 +366,5 @@ def _unreadable(error: SyntaxError, broken: list[expat.ExpatError], data: bytes,
     return InputError(source, where, f"is not {form}: {problem}; correct it, or give the file the suffix of its format")
 
 
-# What pyoxigraph says of the place, beside `lineno`.
+# How pyoxigraph's message describes the place, besides `lineno`.
 _PLACE = re.compile(r"^Parser error at line .*?: | \(line \d+\)$")

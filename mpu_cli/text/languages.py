@@ -1,4 +1,4 @@
-"""The language of texts: the one that has most of their function words."""
+"""Guess the language of texts: the one with most of their function words."""
 
 import re
 from collections import Counter
@@ -35,10 +35,10 @@ _LANGUAGES_OF = {
 }
 _WORDS = re.compile(r"[^\W\d_]+")
 _LEAST_SHARE = 0.05  # of all words
-_LEAST_LEAD = 1.2  # over the language that comes second
+_LEAST_LEAD = 1.2  # over the second language
 _FEWEST = 2  # function words of a single text
 _READ = 2000  # characters of a single text
-_LEAST_TEXTS = 0.05  # of all whose language is clear, in a language of the collection
+_LEAST_TEXTS = 0.05  # share of the texts in a clear language, for a language of the collection
 
 
 class TextIn(str):
@@ -53,7 +53,7 @@ class TextIn(str):
 
     @classmethod
     def of(cls, text: str, code: str) -> "TextIn":
-        """Return a text in the language of a code (ISO 639-1, 639-2, or the English name), such as ``de-AT``."""
+        """Return a text in the language with a code (ISO 639-1, 639-2, or the English name), such as ``de-AT``."""
         one = cls(text)
         plain = code.strip().lower()
         one.language = _OF_CODE.get(plain, _OF_CODE.get(re.split("[-_]", plain)[0], plain))
@@ -61,9 +61,9 @@ class TextIn(str):
 
 
 def guess_language(texts: Iterable[str], fewest: int = 1) -> str | None:
-    """Guess the language that texts are in, of which they have so many function words at least.
+    """Guess the language of texts that contain at least `fewest` of its function words.
 
-    Returns: one of `LANGUAGES`; None where no language has most of its function words in the texts.
+    Returns: one of `LANGUAGES`; None if no language clearly has the most function words in the texts.
 
     Examples
     --------
@@ -87,8 +87,8 @@ def guess_language(texts: Iterable[str], fewest: int = 1) -> str | None:
 def language_of(text: str) -> str | None:
     """Return the language of a single text.
 
-    `text`: of a long one the beginning is read; a `TextIn` says it itself.
-    Returns: None where it is not clear: fewer than two function words, or as many of several languages.
+    `text`: only the beginning of a long one is read; a `TextIn` contains its language.
+    Returns: None if it is unclear: fewer than two function words, or equally many in several languages.
 
     Examples
     --------
@@ -103,28 +103,28 @@ def language_of(text: str) -> str | None:
 
 
 def function_words(language: str | None) -> frozenset[str]:
-    """Return the most frequent words of a language, such as "of"; none of a language that is not one of `LANGUAGES`."""
+    """Return the most frequent words of a language, such as "of"; none if it is not one of `LANGUAGES`."""
     return frozenset(_FUNCTION_WORDS.get(language or "", "").split())
 
 
 def languages_of(texts: Iterable[str]) -> Counter[str]:
-    """Count texts by their language, those whose language is clear."""
+    """Count texts by language, skipping those whose language is unclear."""
     return Counter(filter(None, map(language_of, texts)))
 
 
 def of_collection(counts: Counter[str]) -> tuple[str, ...]:
-    """Return the languages of a collection, the most frequent first: each of a twentieth of the texts, or more.
+    """Return the languages of a collection, most frequent first: each with at least a twentieth of the texts.
 
-    Languages without a stemmer are none of a collection. Counts are as of `languages_of`.
+    Languages without a stemmer are left out. Counts are as from `languages_of`.
     """
     least = _LEAST_TEXTS * sum(counts.values())
     return tuple(language for language, count in counts.most_common() if count >= least and language in LANGUAGES)
 
 
 def strangers(counts: Counter[str], languages: Sequence[str], texts: int) -> str | None:
-    """Return a warning of texts in languages without stems, if they are a twentieth or more of all.
+    """Return a warning about texts in languages without stems, if they are at least a twentieth of all.
 
-    Counts are as of `languages_of`. Without any languages of stems, nothing tells which ones were seen.
+    Counts are as from `languages_of`. Without `languages`, return None: the languages seen are unknown.
     """
     others = [(language, count) for language, count in counts.most_common() if language not in languages]
     count = sum(count for _, count in others)

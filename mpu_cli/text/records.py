@@ -1,8 +1,8 @@
-"""Records of texts from JSON lines, tables and corpora of Annif, row by row, with their fields checked.
+"""Read text records from JSON lines, tables and Annif corpora, row by row, and check their fields.
 
-A bad row, or a bad record, is an item too, so that the caller may go on after it. Of Annif, TSV lines of a text and
-URIs are a format of rows of their own; its CSV and JSON lines are tables and objects with fields of other names, and
-its directories are read as JSON lines.
+Bad rows and bad records are yielded too, so that the caller can continue after them. Annif's TSV lines (a text and
+URIs) are a row format of their own; its CSV files and JSON lines are tables and objects with other field names; its
+directories are read as JSON lines.
 """
 
 import csv
@@ -27,18 +27,18 @@ from mpu_cli.text.fields import holder, listed, value_of
 ANNIF, SUBJECTS = "annif", "subjects"
 FORMATS = ("jsonl", "csv", "tsv", ANNIF)
 _FORMAT_OF = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv"}
-DELIMITERS = {"csv": ",", "tsv": "\t"}  # where the names of columns do not tell others
+DELIMITERS = {"csv": ",", "tsv": "\t"}  # unless the column names indicate others
 _MOST_SHOWN = 10
 _PEEKED = 100  # records
-_BLANK = re.compile(r'\ufeff?(?:sep=.)?[ \t\r\n,;|"]*')  # Excel says so what separates columns
+_BLANK = re.compile(r'\ufeff?(?:sep=.)?[ \t\r\n,;|"]*')  # Excel declares the column separator this way
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row with its fields, which are strings in a table."""
+    """A row and its fields, which are strings in a table."""
 
-    line: int  # line of the file in which it starts, from 1
-    fields: Mapping[str, object]  # values by the names of the fields
+    line: int  # line number of its start, from 1
+    fields: Mapping[str, object]  # values by field name
     cells: list[str] = field(default_factory=list, compare=False, repr=False)  # of a table
 
 
@@ -46,29 +46,29 @@ class Row:
 class Bad:
     """A row that cannot be used."""
 
-    line: int  # line of the file in which it starts, from 1
+    line: int  # line number of its start, from 1
     problem: str  # what is wrong, and what to do
 
 
 def format_of(source: str | Path) -> str | None:
-    """Return the format of a file by its suffix, compressed or not; None if the suffix means none."""
+    """Return the format that a file's suffix indicates, compressed or not; None if it indicates none."""
     return _FORMAT_OF.get(plain_name(source).suffix)
 
 
 def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = ()) -> Iterator[Row | Bad]:
     """Read rows one by one.
 
-    Empty lines are skipped, and rows of a table whose cells are all empty. A byte order mark and CRLF are allowed. The
-    first row of a table names its fields. Fields of a table may be quoted; then they may have separators, line ends,
-    and quotation marks written twice.
+    Empty lines and table rows with only empty cells are skipped. A byte order mark and CRLF are allowed. The first row
+    of a table names its fields. Table fields may be quoted; then they may contain separators, line ends and doubled
+    quotation marks.
 
     `source`: its name for errors.
-    `form`: {"jsonl", "csv", "tsv", "annif"}: JSON objects, one on each line; a table; or, without a
-    row of names, lines of a text, a tab, and URIs with blanks between them: the fields ``text`` and ``subjects``.
-    `needed`: fields that a table must have. If it has rows, each of them reports a missing one.
+    `form`: {"jsonl", "csv", "tsv", "annif"}: JSON objects, one on each line; a table; or, without a header row, lines
+    with a text, a tab and URIs separated by blanks: the fields ``text`` and ``subjects``.
+    `needed`: fields that a table must have. If one is missing, each row reports it.
     Yields: `Bad` if the row is not UTF-8, too long, not an object, or does not fit the first row of a table.
-    Raises InputError (the file as a whole cannot be read: it is a JSON array, or a table without a row of names, with
-    a row that does not end, or with this row alone in which a needed name is missing).
+    Raises InputError (the whole file is unreadable: it is a JSON array, or a table without a header row, with an
+    unterminated row, or with only a header row that lacks a needed name).
     """
     lines = decoded_lines(stream, source)
     if form in DELIMITERS:
@@ -102,18 +102,18 @@ def _problem(line: str | None) -> str:
 
 
 def no_field(name: str, names: Iterable[str]) -> str:
-    """Return the message that a field is missing, with those that exist."""
+    """Return the message that a field is missing, with a list of the existing fields."""
     return f"there is no field {name!r} here; {field_list(names)}"
 
 
 def field_list(names: Iterable[str]) -> str:
-    """Return a message that lists the first of the existing fields."""
+    """Return a message that lists the first existing fields."""
     shown = list(map(repr, islice(names, _MOST_SHOWN + 1)))
     return f"there are {abridged(shown[:_MOST_SHOWN], len(shown)) or 'none at all'}"
 
 
 def is_blank(line: str) -> bool:
-    """Whether a line of a table has no values."""
+    """Return whether a line of a table has no values."""
     return _BLANK.fullmatch(line) is not None
 
 
@@ -126,20 +126,20 @@ def _table(lines: Iterator[str | None], source: str, form: str, needed: Iterable
             problem = problem or _problem(line)
             yield line or "\n"
 
-    before: list[str | None] = []  # up to the line that names the columns
+    before: list[str | None] = []  # up to the header line
     for line in lines:
         before.append("\n" if line and is_blank(line) else line)
         if before[-1] != "\n":
             break
     delimiter = delimiter_of(before[-1] or "" if before else "", DELIMITERS[form], needed)
     rows = csv.reader(checked(chain(before, lines)), delimiter=delimiter, strict=True)
-    header = 0  # the line of the names of columns
+    header = 0  # the line number of the column names
     names: list[str] = []
     absent: list[str] = []
     values: list[str] | None = []
     while values is not None:
         first, problem, values = rows.line_num + 1, "", []
-        largest = csv.field_size_limit(MAX_LINE_BYTES)  # a setting of the whole process
+        largest = csv.field_size_limit(MAX_LINE_BYTES)  # a process-wide setting
         try:
             values = next(rows, None)
         except csv.Error as error:
@@ -186,31 +186,31 @@ def _named(line: int, values: list[str], names: list[str]) -> Row | Bad:
 
 TEXT, TAGS, ID = "text", "tags", "id"  # default fields; the last two are optional
 SEPARATOR = ";"
-# Control characters, among them those that end lines or cells, and separators of lines and paragraphs.
+# Control characters, including those that end lines or cells, and line and paragraph separators.
 _CONTROL = str.maketrans(dict.fromkeys(map(chr, (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)), " "))
 
 
 @dataclass(frozen=True)
 class Fields:
-    """The fields of a record that are read."""
+    """The fields that are read from a record."""
 
-    # Their values, one line after another, are the text. None: the only field of the first record.
+    # The text is their values, joined by newlines. Empty: the only field of the first record.
     text: tuple[str, ...] = (TEXT,)
-    # Their values, where they are there, are the tags. None: not read.
+    # The tags are their values, if present. Empty: not read.
     tags: tuple[str, ...] = (TAGS,)
     # If the first record lacks the field, no record may have it. Empty: not read.
     id: str = ID
-    separator: str = SEPARATOR  # of tags that are written as one text, and not as a list
-    # Whether a table must have the fields of tags, and each record that of the id
+    separator: str = SEPARATOR  # between tags that are written as one text rather than a list
+    # Whether a table must have the tag fields, and each record the id field
     needs_tags: bool = False
     needs_id: bool = False
-    group: str = ""  # the field that names the group of the record. Empty: not read
-    # Whether each field of `tags` is a tag, and its value, such as 1, says whether the record has it. None: by the
-    # first records.
+    group: str = ""  # the field with the name of the record's group. Empty: not read
+    # Whether each field in `tags` is itself a tag, and its value, such as 1, indicates whether the record has it. None:
+    # determined from the first records.
     are_tags: bool | None = False
 
     def needed(self) -> list[str]:
-        """Return those that a table must have."""
+        """Return the fields that a table must have."""
         tags, key = self.tags * self.needs_tags, (self.id,) * self.needs_id
         return [*self.text, *tags, *key, *filter(None, [self.group])]
 
@@ -222,16 +222,16 @@ DEFAULT_FIELDS = Fields()
 class Record:
     """A text with its tags."""
 
-    line: int  # of the file in which it starts, from 1
+    line: int  # line number of its start, from 1
     text: str
-    tags: tuple[str, ...]  # each once, without blanks around, none of them empty
+    tags: tuple[str, ...]  # unique, stripped of blanks, not empty
     id: str | None  # None if records have no ids
-    mended: bool  # whether a tab or line end within a tag, the id or the group became a blank
-    group: str | None = None  # empty: the group without a name. None if that is not read
-    row: Row = field(default=Row(0, {}), compare=False, repr=False)  # what it was made of
+    mended: bool  # whether a tab or line end within a tag, the id or the group was replaced by a blank
+    group: str | None = None  # empty: the unnamed group. None if groups are not read
+    row: Row = field(default=Row(0, {}), compare=False, repr=False)  # the row that it was made from
 
     def size(self) -> int:
-        """Return the number of its characters."""
+        """Return the number of characters in the text, the tags and the id."""
         return len(self.text) + sum(map(len, self.tags)) + len(self.id or "")
 
 
@@ -239,17 +239,17 @@ _FLAGS = dict.fromkeys(("0", "0.0", "false", "no", ""), False) | dict.fromkeys((
 
 
 def flag(value: object) -> bool | None:
-    """Return whether a value says that a record has the tag of its field; None where it says something else."""
+    """Return whether a field's value indicates that the record has this tag; None if it indicates neither."""
     return _FLAGS.get("" if value is None else str(value).strip().lower())
 
 
 class RecordReader:
     """Reads records one by one.
 
-    A text is a string, or null for none. Tags are a list of strings or whole numbers, or one string: a list
-    (`fields.listed`), or else split at the separator; null is no tags. An id is a string or a whole number.
+    A text is a string, or null if empty. Tags are a list of strings or whole numbers, or one string: a list
+    (`fields.listed`), or else split at the separator; null means no tags. An id is a string or a whole number.
 
-    `fields`: those that are read, with what the first records say of them.
+    `fields`: the fields that are read, completed from the first records.
     """
 
     def __init__(self, stream: Readable, source: str, form: str, fields: Fields) -> None:
@@ -259,9 +259,9 @@ class RecordReader:
         self._rows = read_rows(stream, source, form, fields.needed())
 
     def __iter__(self) -> Iterator[Record | Bad]:
-        """Yield records, or what is wrong with them.
+        """Yield records, or the problems in them.
 
-        Raises InputError (as `read_rows`; or no field is named that has the text, and there are several).
+        Raises InputError (as `read_rows`; or no text field is named, and there are several fields).
         """
         rows = self._rows
         if self.fields.are_tags is None:
@@ -282,7 +282,7 @@ class RecordReader:
                 yield Bad(row.line, str(error))
 
     def _choose_tags(self, first: list[Mapping[str, object]]) -> None:
-        """Find fields that are tags: all that are named or, where there is no field of tags, two others or more."""
+        """Find the fields that are tags: all named ones or, if no field lists tags, two or more others."""
         fields = self.fields
         names = fields.tags
         if not fields.needs_tags:
@@ -309,7 +309,7 @@ class RecordReader:
         text = "\n".join(filter(None, (_text(name, _value(row, name)) for name in fields.text)))
         if not self._has_id and fields.id and holder(row.fields, fields.id):
             raise ValueError(f"there is a field {fields.id!r}, but the first record has none; --id names it")
-        # As they are written, the id and the group None where they are not read.
+        # As written; the id and the group are None if they are not read.
         tags = [tag for name in fields.tags for tag in self._tags(name, value_of(row.fields, name))]
         key = _whole_or_text(fields.id, _value(row, fields.id)) if self._has_id else None
         group = None
@@ -353,7 +353,7 @@ def _are_flags(values: list[object]) -> bool:
 
 
 def subject(value: object) -> object:
-    """Return what identifies a tag in a list: of an object of Annif its URI, or else its label; all others as it is."""
+    """Return the identity of a listed tag: an Annif object's URI, or else its label; all others unchanged."""
     return value.get("uri", value.get("label", value)) if isinstance(value, dict) else value
 
 
@@ -394,7 +394,7 @@ def _kind(value: object) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a tag or an id as data files have it: without blanks around and control characters."""
+    """Return a tag or an id as written to data files: with blanks for control characters, and stripped."""
     return text.translate(_CONTROL).strip()
 
 
@@ -403,10 +403,10 @@ _OTHERS = Fields(tags=(SUBJECTS,), id="document_id", separator=" ")
 
 
 def form_and_fields(source: str | Path, form: str | None, default: Fields) -> tuple[str, Fields]:
-    """Return the format of the rows of a file, one of `FORMATS`, and the fields that it has by default.
+    """Return the row format of a file, one of `FORMATS`, and its default fields.
 
-    Without `form`, its name tells it. A directory is a corpus of Annif. `default` has the fields of other files.
-    Raises InputError (there is no `form`, and the name means no format).
+    Without `form`, the file name determines the format. A directory is an Annif corpus. `default`: for other files.
+    Raises InputError (`form` is missing, and the name indicates no format).
     """
     if Path(source).is_dir():
         return "jsonl", _OTHERS
@@ -420,16 +420,16 @@ def form_and_fields(source: str | Path, form: str | None, default: Fields) -> tu
 
 
 def is_corpus(form: str, fields: Fields) -> bool:
-    """Whether a file of this format with these fields is a corpus, whose tags are URIs."""
+    """Return whether a file of this format with these fields is a corpus, whose tags are URIs."""
     of_corpus = _TABLE if form == "csv" else _OTHERS
     return (fields.tags, fields.separator) == (of_corpus.tags, of_corpus.separator)
 
 
 @contextmanager
 def open_records(source: str | Path) -> Iterator[Readable]:
-    """Open a file as `open_input`, in UTF-8; a directory of Annif as JSON lines, a document a line, in order of names.
+    """Open a file like `open_input`, in UTF-8; an Annif directory as JSON lines, one per document, sorted by name.
 
-    Raises InputError (it cannot be read, or a directory has no documents, or one of more than `MAX_LINE_BYTES`).
+    Raises InputError (it cannot be read, or a directory has no documents, or one larger than `MAX_LINE_BYTES`).
     """
     if Path(source).is_dir():
         yield Joined(_documents(Path(source)))
@@ -456,7 +456,7 @@ def _documents(folder: Path) -> Iterator[bytes]:
 
 
 def _subjects(path: Path) -> list[dict[str, str]] | None:
-    """Return the subjects of a text, in a file beside it: lines of a URI and a label (.tsv), or of a label (.key)."""
+    """Return a text's subjects from the file beside it: lines with a URI and a label (.tsv), or a label (.key)."""
     for suffix in (".tsv", ".key"):
         if (beside := path.with_suffix(suffix)).is_file():
             lines = ([*filter(None, map(str.strip, line.split("\t")))] for line in _read(beside).splitlines())

@@ -1,4 +1,4 @@
-"""Write records with other tags: those that change are written anew, all others stay as they are, byte for byte."""
+"""Rewrite records with other tags: changed records are rewritten, all others stay unchanged, byte for byte."""
 
 import csv
 import json
@@ -21,20 +21,20 @@ Reason = Literal["decided", "suggested", "implied"]
 
 @dataclass(frozen=True)
 class Retagged:
-    """What changes in the tags of a record."""
+    """The changes to a record's tags."""
 
-    added: Mapping[str, Reason] = field(default_factory=dict)  # tags that it does not have, and why it gets them
-    removed: frozenset[str] = frozenset()  # tags that it has
+    added: Mapping[str, Reason] = field(default_factory=dict)  # tags that it lacks, and why each is added
+    removed: frozenset[str] = frozenset()  # tags that the record has
 
 
 class Rewriter:
-    """Writes the records of a file with other tags.
+    """Rewrites the records of a file with other tags.
 
-    A changed record is written anew as an object of JSON or a row of the table, with the values of all other fields.
+    A changed record is rewritten as a JSON object or a table row, with the values of all other fields.
 
     `form`: {"jsonl", "csv", "tsv", "annif"}.
-    `added`: the field, or column, that lists the tags that are added; empty: none. Annif's own files have no such
-    field, but for CSV.
+    `added`: the field, or column, that lists the added tags; empty: none. Of Annif's own formats, only CSV has such a
+    field.
     """
 
     def __init__(self, form: str, fields: Fields, added: str) -> None:
@@ -42,18 +42,18 @@ class Rewriter:
         self._fields = fields
         self._is_corpus = is_corpus(form, fields)
         self._added = "" if self._is_corpus and form != "csv" else added
-        self._columns: list[str] = []  # of a table, with the new ones
+        self._columns: list[str] = []  # of a table, including the new ones
         self._dialect: dict[str, Any] = {}  # of a table
-        self._mark = "1"  # how the last field that is a tag was true
-        self._are_numbers = False  # whether the last tags of a list were
+        self._mark = "1"  # the value of the last true field that is a tag
+        self._are_numbers = False  # whether the tags of the last list were numbers
 
     def written(self, stream: Readable, source: str, change_of: Callable[[Record], Retagged]) -> Iterator[bytes]:
-        """Yield the records with their changes, and what is before, between and after them.
+        """Yield the records with their changes, and everything before, between and after them.
 
-        Raises InputError (a record is bad, its change raises a ValueError or cannot be written, or a field that is to
-        be added is there).
+        Raises InputError (a record is bad, its change raises a ValueError or cannot be written, or the field to add
+        already exists).
         """
-        taken: list[bytes] = []  # lines that have been read and not written
+        taken: list[bytes] = []  # lines that have been read but not written
         encoding = getattr(stream, "encoding", "utf-8")
         next_line = 1
         for record in RecordReader(Watched(stream, taken.append), source, self._form, self._fields):
@@ -105,7 +105,7 @@ class Rewriter:
         return mark + json.dumps(new, ensure_ascii=is_ascii, separators=separators, allow_nan=allowed) + end
 
     def _with_columns(self, lines: list[str]) -> list[str]:
-        """Return the lines up to the first record, with the names of columns that are new."""
+        """Return the lines up to the first record, with the names of new columns added."""
         start = next(place for place, line in enumerate(lines) if not is_blank(line))
         header = [lines[start].removeprefix("\ufeff"), *lines[start + 1 :]]
         delimiter = delimiter_of(header[0], DELIMITERS[self._form], self._fields.needed())
@@ -141,7 +141,7 @@ class Rewriter:
         return out.getvalue().removesuffix(_LINE_END)
 
     def _changed(self, fields: Mapping[str, object], change: Retagged) -> dict[str, object]:
-        """Return the fields of tags that change, and their new values, in the form that they have."""
+        """Return the tag fields that change, and their new values, in their original form."""
         if self._fields.are_tags:
             if others := change.added.keys() - {*self._fields.tags}:
                 raise ValueError(f"there is no field {min(others)!r}: each of {len(self._fields.tags)} fields is a tag")
@@ -158,7 +158,7 @@ class Rewriter:
         return values
 
     def _tags(self, tags: object, added: Iterable[str], removed: frozenset[str]) -> object:
-        """Return the tags of a field in the form that it has them: a list, or one text."""
+        """Return the tags of a field in its original form: a list, or one text."""
 
         def is_removed(tag: object) -> bool:
             return clean(str(subject(tag))) in removed
@@ -191,12 +191,12 @@ class Rewriter:
 
 
 def _number(tag: str) -> object:
-    """Return a tag that is a whole number as one."""
+    """Convert a tag to a number if it is a whole number."""
     return int(tag) if tag.isdecimal() and str(int(tag)) == tag else tag
 
 
 def _flagged(value: object, has_it: bool, mark: str) -> object:
-    """Return the value of a field that is a tag, in the form of the one that it has; an empty one becomes a mark."""
+    """Return the new value of a field that is a tag, in the form of its old value; `mark` replaces an empty one."""
     if not isinstance(value, str):
         return float(has_it) if isinstance(value, float) else int(has_it) if type(value) is int else has_it
     plain = value.strip()

@@ -1,16 +1,16 @@
 """Sidecar files of data: the directory that `mpu vectorize` writes, ``news.text`` beside ``news.svm``.
 
-It holds
-- ``manifest.json``, ``features`` and ``idf.bin``: the vectoriser (`stored`), and where the records are; line j of
-  ``features`` names feature j; where features are hashed, there is ``hashes.bin`` in its place;
-- ``labels``: line k has the names of label k, separated by tabs, or is empty where k is no label;
-- ``broader``: lines of the numbers of a label and of a broader one, where a thesaurus tells them;
-- ``deprecated``: the numbers of labels that records have, and the thesaurus no longer wants;
-- ``ids``: a line for each instance, its id; there is no such file where the records have none;
-- ``groups``: a line for each instance, the name of its group, where a field has that;
-- ``label-features.svm``: the vectors of the names of labels, ``number index:value ...``, each of unit length.
+It contains
+- ``manifest.json``, ``features`` and ``idf.bin``: the vectoriser (`stored`), and the path of the records; line j of
+  ``features`` names feature j; if features are hashed, ``hashes.bin`` replaces it;
+- ``labels``: line k has the names of label k, separated by tabs, or is empty if label k does not exist;
+- ``broader``: lines with the numbers of a label and of a broader one, if a thesaurus contains them;
+- ``deprecated``: the numbers of labels that occur in records but are deprecated in the thesaurus;
+- ``ids``: the id of each instance, one per line; absent if the records have no ids;
+- ``groups``: the name of each instance's group, one per line, if a field contains it;
+- ``label-features.svm``: the vectors of the label names, ``number index:value ...``, each of unit length.
 
-They are used only where the data are those that the directory was made with, by a checksum (`Sidecars`).
+They are used only if the data have the checksum of the data that the directory was made with (`Sidecars`).
 """
 
 import logging
@@ -59,7 +59,7 @@ _OURS |= {LABELS, BROADER, DEPRECATED, IDS, GROUPS}
 
 @dataclass(frozen=True)
 class Vectorization:
-    """The vectoriser, labels and fields of an earlier data file."""
+    """The vectoriser, labels and fields of an existing data file."""
 
     vectorizer: "Vectorizer"
     labels: Labels
@@ -67,7 +67,7 @@ class Vectorization:
 
 
 def made_with(data: str | Path) -> stored.Content | None:
-    """Return size and checksum of the data file that a directory was made with; None without one, or if damaged."""
+    """Return size and checksum of the data file that a directory was made with; None if it is missing or damaged."""
     if (manifest := there(data, FOLDER, stored.MANIFEST)) is None:
         return None
     try:
@@ -77,7 +77,7 @@ def made_with(data: str | Path) -> stored.Content | None:
 
 
 def check_target(path: Path) -> None:
-    """Raise MpuError where a directory is a file, or has files in it that this program has not written."""
+    """Raise MpuError if a directory is a file, or contains files that this program has not written."""
     if not path.exists() and not path.is_symlink():
         return
     if not path.is_dir():
@@ -90,7 +90,7 @@ def read_vectorization(like: str | Path) -> Vectorization:
     """Read the vectoriser, labels and fields of a data file.
 
     `like`: the data file (only its directory is read), or its directory.
-    Raises InputError (there is no such directory, or it is damaged).
+    Raises InputError (the directory is missing or damaged).
     """
     path = Path(like) if Path(like).is_dir() else place_beside(like, FOLDER)
     if path is None:
@@ -123,7 +123,7 @@ def write_directory(
     content: stored.Content,
     records: stored.Records | None = None,
 ) -> None:
-    """Write all files but ``ids`` and ``groups`` into an existing directory."""
+    """Write all files except ``ids`` and ``groups`` into an existing directory."""
     stored.save(path, replace(vectorizer.stored(), fields=fields, content=content, records=records))
     (path / LABELS).write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
     if labels.broader:
@@ -152,7 +152,7 @@ _UNKNOWN = "the model will not be able to read texts or to use the words of labe
 class Sidecars:
     """The sidecar files of one or several data files.
 
-    `contents`: its keys are the files with such a directory. The reader fills in their content as it reads.
+    `contents`: its keys are the files with such a directory. The reader fills in their contents as it reads.
     """
 
     def __init__(self, source: Source) -> None:
@@ -162,15 +162,15 @@ class Sidecars:
         self.contents: Contents = dict.fromkeys(self._expected)
 
     def stranger(self) -> str | None:
-        """Return the first file whose directory belongs to other data; None if there is none."""
+        """Return the first file whose directory belongs to other data; None if all directories match."""
         return next((file for file, expected in self._expected.items() if self._content(file) != expected), None)
 
     def refuse_other_vectorizer(self, packed_vectorizer: bytes | None) -> None:
-        """Raise InputError where data come from a vectoriser with other numbers of features, or idf, than a model's."""
+        """Raise InputError if the data come from a vectoriser whose number of features or idf differ from a model's."""
         for file, made in self._expected.items() if packed_vectorizer is not None else ():
             try:
                 own = packed(stored.load(beside(file, FOLDER)))
-            except InputError:  # a damaged one tells nothing
+            except InputError:  # a damaged one contains no evidence
                 continue
             if not stored.is_same(own, packed_vectorizer) and self._content(file) == made:
                 raise InputError(
@@ -184,16 +184,16 @@ class Sidecars:
     def names_of(self, naming: Naming, labels: np.ndarray) -> LabelNames | None:
         """Return the names of labels, as `Naming.names_of`.
 
-        Raises InputError (also if the names beside the data belong to other data).
+        Raises InputError (as that; or the names beside the data belong to other data).
         """
         if naming.file is None:
             self.refuse(LABELS, "; or name the labels by --labels")
         return naming.names_of(labels, self._source)
 
     def ids(self, instances: int) -> RecordIds | None:
-        """Read the id of each instance; None where there are none of these data, beside each of the files.
+        """Read the id of each instance; None unless ids of these data exist beside each of the files.
 
-        Raises InputError (they are more or fewer than the instances).
+        Raises InputError (there are more or fewer ids than instances).
         """
         texts: list[str] = []
         for file in files_of(self._source):
@@ -207,7 +207,7 @@ class Sidecars:
         return RecordIds(texts)
 
     def records(self) -> stored.Records | None:
-        """Return which records the data were made of; None where nothing tells, or of several files."""
+        """Return the records that the data were made from; None if unknown, or for several files."""
         if isinstance(self._source, Files) or not self._expected or self.stranger() is not None:
             return None
         kept = stored.records_of(stored.read_manifest(beside(self._source, FOLDER)))
@@ -216,10 +216,10 @@ class Sidecars:
         return replace(kept, file=os.path.normpath(Path(self._source).parent / kept.file))
 
     def stored_vectorizer(self) -> stored.Stored | None:
-        """Return the vectoriser that made the data, which have been read; None if there is none.
+        """Return the vectoriser that made the data, which have been read; None if absent.
 
-        One that is damaged, or belongs to other data, is ignored with a warning. Several files have one if the same
-        vectoriser is beside each of them.
+        A vectoriser that is damaged, or belongs to other data, is ignored with a warning. Several files have one if the
+        same vectoriser is beside each of them.
         """
         manifests = [there(file, FOLDER, stored.MANIFEST) for file in files_of(self._source)]
         folders = [manifest.parent for manifest in manifests if manifest is not None]
@@ -242,7 +242,7 @@ class Sidecars:
         return found[0]
 
     def refuse(self, name: str, otherwise: str = "") -> None:
-        """Raise InputError if a file beside the data, of this name, belongs to other data."""
+        """Raise InputError if the file with this name beside the data belongs to other data."""
         file = self.stranger()
         if file is not None and (kept := there(file, FOLDER, name)) is not None:
             raise InputError(
@@ -253,7 +253,7 @@ class Sidecars:
             )
 
     def _content(self, file: str) -> Content:
-        """Return the content of a file; read it now if the reader has not done so."""
+        """Return the content of a file, read now if the reader has not read it."""
         content = self.contents[file]
         if content is None:
             with open_input(file) as stream:
@@ -265,7 +265,7 @@ class Sidecars:
 
 
 def wrong_number_of_ids(file: str | Path, are_more: bool, source: Source) -> InputError:
-    """Return the error that ids beside a file are not as many as the instances of a source."""
+    """Return the error that the number of ids beside a file differs from the number of instances in a source."""
     how = "more" if are_more else "fewer"
     return InputError(
         beside(file, FOLDER) / IDS,

@@ -1,6 +1,6 @@
-"""A vectoriser on disk: a manifest, the names of the features or their hashes, and inverse document frequencies.
+"""A vectoriser on disk: a manifest, feature names or hashes, and inverse document frequencies.
 
-It is a directory beside a data file (`save`), or a file of a model (`packed`): a line of JSON, and the same bytes.
+It is a directory beside a data file (`save`), or a file in a model (`packed`): a line of JSON, and the same bytes.
 Nothing is unpickled. Checksums detect damage, and no array is larger than its file.
 """
 
@@ -40,7 +40,7 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 class Content:
     """The data file that a directory belongs to."""
 
-    # `instances`, `labels`: numbers of them, with labels that never occur
+    # `instances`, `labels`: their numbers, including labels that never occur
     instances: int
     labels: int
     bytes: int  # uncompressed size
@@ -49,19 +49,19 @@ class Content:
 
 @dataclass(frozen=True)
 class Records:
-    """The file of records that a data file was made of."""
+    """The file of records that a data file was made from."""
 
     file: str  # its path, relative to the directory of the data file
     form: str  # one of `text.records.FORMATS`
-    skip_bad: bool  # whether bad records are no instances
-    sha256: str | None  # checksum of what was read; None: any, for a file that the user names
+    skip_bad: bool  # whether bad records are skipped rather than becoming instances
+    sha256: str | None  # checksum of the bytes read; None: any, for a file that the user names
     fields: Fields = DEFAULT_FIELDS
 
     @classmethod
     def beside(
         cls, data: str | Path, file: str | Path, form: str, skip_bad: bool, sha256: str, fields: Fields
     ) -> "Records | None":
-        """Name a file by its place beside a data file; None where it has no place: standard input, a URL, a pipe."""
+        """Locate a file relative to a data file; None if that is impossible: standard input, a URL, a pipe."""
         if is_url(file) or not (Path(file).is_file() or Path(file).is_dir()):
             return None
         return cls(os.path.relpath(file, Path(data).parent), form, skip_bad, sha256, fields)
@@ -72,13 +72,13 @@ class Stored:
     """The stored state of a vectoriser."""
 
     options: TextOptions
-    features: list[str] | None  # None where features are hashed
-    # float64, shape (D,), or (m + 1,) where features are hashed: the last one is that of hashes that do not occur
+    features: list[str] | None  # None if features are hashed
+    # float64, shape (D,), or (m + 1,) if features are hashed: the last value is for hashes that do not occur
     idf: np.ndarray
     fields: Fields = DEFAULT_FIELDS  # fields of the records
     content: Content | None = None  # None if it belongs to no data file
-    hashes: np.ndarray | None = None  # int32, shape (m,): where features are hashed, those that occur, ascending
-    records: Records | None = None  # what the data file was made of
+    hashes: np.ndarray | None = None  # int32, shape (m,): if features are hashed, those that occur, ascending
+    records: Records | None = None  # the records that the data file was made from
 
     @property
     def width(self) -> int:
@@ -87,7 +87,7 @@ class Stored:
 
 
 def _files(kept: Stored) -> dict[str, bytes]:
-    """Return the long arrays of a vectoriser as the bytes of files: idf, and names of features or their hashes."""
+    """Return a vectoriser's long arrays as file contents: idf, and feature names or hashes."""
     files = {IDF: kept.idf.astype(_IDF).tobytes()}
     if kept.hashes is not None:
         return files | {HASHES: kept.hashes.astype(_HASHES).tobytes()}
@@ -105,7 +105,7 @@ def save(path: Path, kept: Stored) -> None:
 
 
 def load(path: Path) -> Stored:
-    """Load a vectoriser that `save` has written; InputError where it is missing, damaged, or of another version."""
+    """Load a vectoriser that `save` has written; InputError if it is missing, damaged, or of another version."""
     if not (path / MANIFEST).exists():
         raise InputError(path, None, "there is no vectoriser; `mpu vectorize TEXTS -o news.svm` makes news.text")
     try:
@@ -132,7 +132,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def described(kept: Stored) -> dict[str, Any]:
-    """Return the manifest of a vectoriser: all but its long arrays, as JSON values."""
+    """Return the manifest of a vectoriser: everything but its long arrays, as JSON values."""
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -147,7 +147,7 @@ def described(kept: Stored) -> dict[str, Any]:
 
 
 def parse(text: bytes, source: str) -> dict[str, Any]:
-    """Parse the manifest of `described`.
+    """Parse a manifest that `described` returned.
 
     Raises InputError (it is of another version), ValueError, KeyError (it is damaged; `_made` checks the values).
     """
@@ -163,7 +163,7 @@ def parse(text: bytes, source: str) -> dict[str, Any]:
 
 
 def _made(values: Mapping[str, Any], idf_bytes: bytes, others: bytes) -> Stored:
-    """Return a vectoriser from its manifest and the bytes of `_files`.
+    """Return the vectoriser with this manifest and the bytes from `_files`.
 
     Raises DataError, KeyError, TypeError, ValueError (it is damaged).
     """
@@ -198,7 +198,7 @@ def content_of(values: Mapping[str, Any]) -> Content | None:
 
 
 def records_of(values: Mapping[str, Any]) -> Records | None:
-    """Return what the data of a manifest were made of; None where it does not tell. A damaged one tells nothing."""
+    """Return the records that a manifest's data were made from; None if it does not contain them, or is damaged."""
     try:
         place = {name: kind(values["records"][name]) for name, kind in zip(_PLACE, (str, str, bool, str), strict=True)}
         return Records(**place, fields=_fields(values["fields"])) if place["form"] in FORMATS else None
@@ -216,7 +216,7 @@ def written(options: TextOptions) -> dict[str, Any]:
 
 
 def checked(values: Mapping[str, Any]) -> TextOptions:
-    """Return options from the values of a manifest, or of a caller in Python.
+    """Return options from the values in a manifest, or from a Python caller.
 
     Raises DataError (a value has a wrong type or is out of range, or values contradict each other).
     """
@@ -242,14 +242,14 @@ def packed(kept: Stored) -> bytes:
 
 
 def is_same(one: bytes | None, other: bytes | None) -> bool:
-    """Whether two packed vectorisers number and weight features alike, whichever versions of mpu wrote them."""
+    """Return whether two packed vectorisers number and weight features alike, regardless of the mpu version."""
     if one is None or other is None:
         return one is other
     return one.partition(b"\n")[2] == other.partition(b"\n")[2]
 
 
 def unpacked(data: bytes, source: str) -> Stored:
-    """Return the vectoriser of `packed`; InputError, with its file, where it is damaged or of another version."""
+    """Return the vectoriser from `packed`; InputError with its file if it is damaged or of another version."""
     try:
         header, _, rest = data.partition(b"\n")
         values = parse(header, source)

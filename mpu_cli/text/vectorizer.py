@@ -1,4 +1,4 @@
-"""The vectoriser: scikit-learn's counting, fitted in one pass over texts that need not fit in memory."""
+"""The vectoriser: scikit-learn's counting, fitted in one pass over texts that may not fit in memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -33,16 +33,16 @@ from mpu_cli.text.analyzer import (
 from mpu_cli.text.languages import TextIn, guess_language, language_of, languages_of, of_collection
 from mpu_cli.text.stored import Stored
 
-BATCH = MOST_TEXTS  # whose language is guessed
+BATCH = MOST_TEXTS  # texts per batch for guessing the language
 _LEAST_MERGED = 1 << 20
 _LEAD_WEIGHT = np.float32(0.5)  # relative to the whole text
 
 
 @with_parameters(options_of(TextOptions).values())
 class Vectorizer(TransformerMixin, BaseEstimator):
-    """A scikit-learn transformer from texts to the vectors that `mpu vectorize` writes.
+    """A scikit-learn transformer that turns texts into the vectors that `mpu vectorize` writes.
 
-    The parameters are the options of `mpu vectorize`, by the same names.
+    The parameters are the options of `mpu vectorize`, with the same names.
 
     Parameters
     ----------
@@ -53,14 +53,14 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     options_ : TextOptions
         The parameters, with the choice made for ``"auto"``.
     features_ : list of str or None
-        Name of each column; None where features are hashed.
+        Name of each column; None if features are hashed.
     hashes_ : ndarray of int32, shape (m,), or None
-        Where features are hashed, the columns that occur, ascending.
-    idf_ : ndarray of float64, shape (D,), or (m + 1,) where features are hashed
+        If features are hashed, the columns that occur, ascending.
+    idf_ : ndarray of float64, shape (D,), or (m + 1,) if features are hashed
         Inverse document frequency ``log((1 + n) / (1 + df)) + 1`` of each column, in n texts; ones if the
-        weighting has none. Of hashed features: of the columns that occur, then of all others.
+        weighting has none. For hashed features: of the columns that occur, then one value for all others.
     forgotten_ : int
-        Number of rare terms that were dropped while counting, to bound memory.
+        Number of rare terms that were dropped during counting, to limit memory.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         X : iterable of str
         y : ignored
         names : iterable of str
-            Names of labels, read after the texts: their terms are features even if no text has them.
+            Names of labels, read after the texts: their terms are features even if they occur in no text.
 
         Raises
         ------
@@ -121,7 +121,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
     def _fit_hashes(self, options: TextOptions, texts: Iterable[str]) -> None:
         hashed = _hashes_of(options)
-        counts = csr_array((1, 2 ** (options.hashing or 0)), dtype=np.int64)  # of texts, by column
+        counts = csr_array((1, 2 ** (options.hashing or 0)), dtype=np.int64)  # number of texts, by column
         new, n = [np.zeros(0, np.int32)], 0
 
         def merged() -> csr_array:
@@ -131,7 +131,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         for batch in batches(texts):
             new.append(hashed(batch).indices)
             n += len(batch)
-            if sum(map(len, new)) > max(_LEAST_MERGED, counts.nnz):  # so that merging takes linear time in all
+            if sum(map(len, new)) > max(_LEAST_MERGED, counts.nnz):  # so that merging takes linear time overall
                 counts, new = merged(), new[:1]
         counts = merged()
         self.forgotten_ = 0
@@ -174,12 +174,12 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         if not lead:
             return self._weighed(texts)
         leads = [lead_of(text, lead) for text in texts]
-        if len(self.options_.languages) > 1:  # a title is too short to tell its own
+        if len(self.options_.languages) > 1:  # a title is too short for guessing its language
             leads = [TextIn.of(of, language_of(text) or "") for of, text in zip(leads, texts, strict=True)]
         return _unit_rows(self._weighed(texts) + _LEAD_WEIGHT * self._weighed(leads))
 
     def _weighed(self, texts: list[str]) -> csr_array:
-        """Return the vectors of texts whose words all count alike."""
+        """Return the vectors of texts, without extra weight for their beginnings."""
         counts = csr_array(self._counted(texts), dtype=np.float32)
         counts.sort_indices()
         match self.options_.weighting:
@@ -196,20 +196,20 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         return _unit_rows(counts)
 
     def transform_names(self, names: Sequence[Sequence[str]]) -> csr_array:
-        """Return the vectors of labels by their names: float32, shape (q, D), rows of unit length.
+        """Return the vectors of labels from their names: float32, shape (q, D), rows of unit length.
 
         Parameters
         ----------
         names : sequence of sequence of str
-            The names of each label. Each name becomes a vector of unit length; that of the label is their sum, scaled.
-            It is empty without names, or if they have no feature. URIs among them have no words.
+            The names of each label. Each name becomes a vector of unit length; the label's is their sum, rescaled.
+            It is empty without names, or if they contain no feature. URIs are skipped, as they have no words.
         """
         words = [[name for name in of_label if not is_uri(name)] for of_label in names]
         check_is_fitted(self, "idf_")
         vectors = self._weighed([name for of_label in words for name in of_label])
         ends = np.cumsum([0, *map(len, words)])
         ones = np.ones(vectors.shape[0], np.float32)
-        occurring = Columns.occurring(vectors)  # SciPy's product takes memory for every column
+        occurring = Columns.occurring(vectors)  # SciPy's product allocates memory for every column
         sums = csr_array((ones, np.arange(len(ones)), ends), shape=(len(names), len(ones))) @ occurring.of(vectors)
         sums = csr_array((sums.data, occurring.indices[sums.indices], sums.indptr), shape=(len(names), self.width))
         sums.sort_indices()
@@ -240,7 +240,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
     @classmethod
     def load(cls, path: str | Path) -> "Vectorizer":
-        """Return the vectoriser of a directory that `save`, `mpu vectorize` or `mpu train` has written.
+        """Return the vectoriser from a directory that `save`, `mpu vectorize` or `mpu train` has written.
 
         Parameters
         ----------
@@ -256,7 +256,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
     @classmethod
     def of(cls, kept: Stored) -> "Vectorizer":
-        """Return the vectoriser of a stored state."""
+        """Return the vectoriser with a stored state."""
         vectorizer = cls(**stored.written(kept.options))
         vectorizer.forgotten_ = 0
         vectorizer._set(kept)
@@ -283,7 +283,7 @@ def _idf(options: TextOptions, frequencies: np.ndarray, texts: int) -> np.ndarra
 
 
 def _hashes_of(options: TextOptions) -> Callable[[list[str]], Any]:
-    """Return the function that counts the terms of texts by their hashes, which are columns: n x D."""
+    """Return the function that counts the terms in texts by hash; hashes are columns: n x D."""
     width, analyzer = 2 ** (options.hashing or 0), analyzer_of(options)
     hasher = FeatureHasher(width, input_type="string", alternate_sign=False, dtype=np.float32)
     return lambda texts: hasher.transform(map(analyzer, texts)) if texts else csr_array((0, width), dtype=np.float32)
