@@ -1,13 +1,13 @@
-"""Labels by name, and records by id: which text stands for which label or instance.
+"""Labels by name, and records by id: which label or instance a text represents.
 
 Files of names are UTF-8 text, in one of two forms:
 
-- Line k names label k, or label k - 1 where labels count from 0. An empty line: the label has no name.
-- Every line has a number, a tab and a name; labels that have no line have no name.
+- Line k names label k, or label k - 1 if labels count from 0. An empty line: the label has no name.
+- Every line has a number, a tab and a name; labels without a line have no name.
 
-In both, further names of the same label follow, separated by tabs; a name may be a URI, the identity of the label in a
-thesaurus, also in angle brackets, as in the vocabularies of Annif. URIs are matched as names, but have no words. A file
-has the second form if its first line that is not empty starts with a whole number and a tab.
+In both, further names of the same label follow, separated by tabs; a name may be a URI, the label's identity in a
+thesaurus, also in angle brackets, as in Annif's vocabularies. URIs are matched like names, but contain no words. A file
+has the second form if its first non-empty line starts with a whole number and a tab.
 """
 
 import re
@@ -20,12 +20,12 @@ from mpu_cli.errors import CONTROL, InputError, abridged
 from mpu_cli.names.lines import cell, meanings, whole
 from mpu_cli.svmlight.grammar import MAX_ID
 
-# Of schemes that identify something; `role::program` and `subject:history` are names.
+# Only URI schemes for identifiers; `role::program` and `subject:history` are names.
 _URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:|info:)[^\s<>]+")
 
 
 def is_uri(text: str) -> bool:
-    """Whether a name is a URI."""
+    """Return whether a name is a URI."""
     return _URI.fullmatch(text) is not None
 
 
@@ -35,7 +35,7 @@ def uri_of(names: Iterable[str]) -> str | None:
 
 
 def without_brackets(text: str) -> str:
-    """Return a URI without the angle brackets around it, and any other text as it is."""
+    """Return a URI without its angle brackets, and any other text unchanged."""
     inner = text[1:-1]
     return inner if text.startswith("<") and text.endswith(">") and is_uri(inner) else text
 
@@ -44,17 +44,17 @@ def without_brackets(text: str) -> str:
 Names = dict[int, tuple[str, ...]]
 
 _MOST_NAMES = 10**7
-# How some of the first lines of Turtle, RDF/XML and N-Triples begin.
+# The beginnings of some first lines in Turtle, RDF/XML and N-Triples.
 _RDF = re.compile(r"\s*(?:@(?:prefix|base)\s|(?:PREFIX|BASE)\s+\S*\s*<|<\?xml|<rdf:RDF|<[^<>]+>\s+<[^<>]+>)")
 _LOOKED_AT = 100
 _NUMBERED = re.compile(r"\s*[0-9]+\s*\t")
 
 
 def parse_names(lines: Iterable[str], source: str, first: int = 1, is_ours: bool = False) -> tuple[Names, bool]:
-    """Read the names of labels from the lines of a file; return also whether these have numbers.
+    """Read label names from the lines of a file; also return whether the lines have numbers.
 
-    `first`: {0, 1}: the label that line 1 names, where lines have no numbers.
-    `is_ours`: whether `mpu vectorize` has written the file: each line is a name, whatever it looks like.
+    `first`: {0, 1}: the label that line 1 names, if lines have no numbers.
+    `is_ours`: whether `mpu vectorize` has written the file: each line is a name, whatever its form.
     Raises InputError (the file is empty, or a line has neither of these forms).
     """
     names: Names = {}
@@ -89,7 +89,7 @@ def parse_names(lines: Iterable[str], source: str, first: int = 1, is_ours: bool
 
 
 def _fields(line: str) -> tuple[str, ...]:
-    """Return the names of a line, each once, those for people before URIs; none if the first is empty."""
+    """Return the unique names in a line, those for people before URIs; none if the first is empty."""
     main, *others = (field.strip() for field in line.split("\t"))
     names = map(without_brackets, (main, *filter(None, others)))
     return tuple(dict.fromkeys(sorted(names, key=is_uri))) if main else ()
@@ -98,18 +98,18 @@ def _fields(line: str) -> tuple[str, ...]:
 _WITH_NUMBER = re.compile(r"(.*) \(([0-9]{1,10})\)", re.DOTALL)
 _SHOWN = 40
 _LISTED = 5
-_PROPOSED = 3  # similar names that an error proposes
-_LONGEST_COMPARED = 200  # characters; comparing takes time quadratic in them
+_PROPOSED = 3  # similar names that an error suggests
+_LONGEST_COMPARED = 200  # characters; comparison time is quadratic in them
 
 
 @dataclass(frozen=True)
 class LabelNames:
     """The names of a set of labels.
 
-    Everything is computed on first use, so names that are not used cost no time.
+    Everything is computed on first use, so unused names cost no time.
 
     `text`: a line for each label, ascending: its number and its names, separated by tabs.
-    `source`: their file, for messages.
+    `source`: the file that contains them, for messages.
 
     >>> names = LabelNames.of({1: ("news",), 2: ("sport", "games"), 3: ("sport",), 4: ()})
     >>> [names.written(number) for number in (1, 2, 3, 4)]
@@ -123,27 +123,27 @@ class LabelNames:
 
     @classmethod
     def of(cls, names: Mapping[int, Iterable[str]], source: str = "the names") -> "LabelNames":
-        """Name labels, each by none, one or several names without tabs, line ends and blanks around them."""
+        """Name labels, each with any number of names without tabs, line ends and surrounding blanks."""
         lines = ("\t".join([str(number), *dict.fromkeys(names[number])]) for number in sorted(names))
         return cls("".join(f"{line}\n" if "\t" in line else f"{line}\t\n" for line in lines).encode(), source)
 
     @cached_property
     def by_number(self) -> Names:
-        """The names of each label, the main one first; InputError where the text is damaged."""
+        """The names of each label, the main one first; InputError if the text is damaged."""
         if not self.text:
             return {}
         return parse_names(self.text.decode("utf-8", "replace").split("\n"), self.source)[0]
 
     def only(self, numbers: Iterable[int]) -> "LabelNames":
-        """Return the names of these labels alone."""
+        """Return the names of only these labels."""
         return LabelNames.of({number: self.by_number.get(number, ()) for number in numbers}, self.source)
 
     def name(self, number: int) -> str:
-        """Return the main name of a label; its number where it has none."""
+        """Return the main name of a label; its number if it has none."""
         return (self.by_number.get(number) or (str(number),))[0]
 
     def uri(self, number: int) -> str | None:
-        """Return the URI of a label, which is one of its names; None without one."""
+        """Return the URI of a label, which is one of its names; None if absent."""
         return uri_of(self.by_number.get(number, ()))
 
     @cached_property
@@ -152,9 +152,9 @@ class LabelNames:
         return any(map(uri_of, self.by_number.values()))
 
     def shown(self, number: int) -> str:
-        """Return a text for this label that no other one of `by_number` has: its name, or else the text of `written`.
+        """Return a unique text for a label among those in `by_number`: its name, or else the text from `written`.
 
-        A name that is a number is returned as it is, unless the label of this number has the same text.
+        A name that is a number is returned unchanged, unless the label with this number has the same text.
         """
         name = self.name(number)
         other = as_number(name)
@@ -163,23 +163,23 @@ class LabelNames:
         return name
 
     def in_cell(self, number: int) -> str:
-        """Return the same for a cell of a table (see `lines.cell`), which has no control characters."""
+        """Return the same as a table cell (see `lines.cell`), without control characters."""
         text = self.shown(number)
         return cell(self.written(number) if CONTROL.search(text) else text)
 
     def written(self, number: int) -> str:
-        """Return the text that stands for this label alone: the reverse of `number`.
+        """Return the text that represents only this label: the reverse of `number`.
 
-        That is its name. The number follows in brackets if another label has the same name, or if the name could be
-        read as another name, a number or ``*``. Without a name, or with control characters in it, the number is alone.
+        It is the name. The number follows in brackets if another label has the same name, or if the name could be
+        read as another name, a number or ``*``. Without a name, or if it contains control characters, it is the number.
         """
         return self._written.get(number) or str(number)
 
     def number(self, text: str) -> int:
-        """Return the label that a text stands for.
+        """Return the label that a text represents.
 
-        A whole number is the number of a label. Otherwise the text is a main name, or else a further name of a single
-        label; or the result of `written`, possibly as a cell (see `lines.cell`).
+        A whole number is a label's number. Otherwise the text is a main name, or else a further name of a single label;
+        or a result of `written`, possibly as a cell (see `lines.cell`).
 
         Raises ValueError (there is no such label, or there are several).
         """
@@ -193,7 +193,7 @@ class LabelNames:
         raise ValueError(f"there is no label called {quoted(text)}; {hint}")
 
     def find(self, text: str) -> int | None:
-        """Return the label that a text stands for, as `number`; None where there is none."""
+        """Return the label that a text represents, like `number`; None if there is none."""
         if (number := as_number(text)) is not None:
             named = self._main.get(text) or self._main.get(str(number))
             if named and number not in self.by_number:
@@ -233,24 +233,24 @@ class LabelNames:
         return {number: text for number, text in texts if self._reads_back(number, text)}  # the name itself, if it does
 
     def _reads_back(self, number: int, text: str) -> bool:
-        """Whether a text stands for this label alone, in every form that a cell may have."""
+        """Return whether a text represents only this label, in every form that a cell may have."""
         if CONTROL.search(text) or text == "*" or is_number(text):
             return False
         return all(self._labels(form) in ([], [number]) for form in meanings(text))
 
 
 def as_number(text: str) -> int | None:
-    """Return digits as the number of a label; None for any other text."""
+    """Return digits as a label's number; None for any other text."""
     return whole(text, MAX_ID)
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is the number of a label."""
+    """Return whether a text is the number of a label."""
     return as_number(text) is not None
 
 
 def label_of(text: str, names: LabelNames | None) -> int:
-    """Return the label that a text stands for, by `LabelNames.number` or, without names, as a number; or ValueError."""
+    """Return the label that a text represents, by `LabelNames.number` or, without names, as a number; or ValueError."""
     if names is not None:
         return names.number(text)
     if (number := as_number(text)) is None:
@@ -259,7 +259,7 @@ def label_of(text: str, names: LabelNames | None) -> int:
 
 
 def quoted(text: str) -> str:
-    """Return a text for a message: quoted, and cut where it is long."""
+    """Return a text for a message: quoted, and truncated if long."""
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
 
 
@@ -281,7 +281,7 @@ def _listed(numbers: list[int]) -> str:
 
 @dataclass(frozen=True)
 class RecordIds:
-    """An id for each instance, in their order. Several records may have the same one.
+    """An id for each instance, in their order. Several records may have the same id.
 
     >>> ids = RecordIds(["b1", "b2", "b1"])
     >>> ids.texts[1], ids.instance("b2"), ids.is_of("b1", 2)
@@ -291,7 +291,7 @@ class RecordIds:
     texts: Sequence[str]
 
     def instance(self, text: str) -> int:
-        """Return the instance, from 0, of an id, possibly as a cell (`lines.cell`); ValueError: none, or several."""
+        """Return the instance, from 0, with an id, possibly a cell (`lines.cell`); ValueError if none or several."""
         for form in meanings(text):
             if instances := self.instances.get(form):
                 self.unique(instances[0])
@@ -306,7 +306,7 @@ class RecordIds:
         return key
 
     def is_of(self, text: str, instance: int) -> bool:
-        """Whether a text, possibly a cell, is the id of an instance."""
+        """Return whether a text, possibly a cell, is the id of an instance."""
         own = self.texts[instance]
         return text == cell(own) or own in meanings(text)
 

@@ -1,10 +1,10 @@
-"""Text files that people write and send back: lines of UTF-8 with their limits and errors, and cells of tables.
+"""Text files that people write and send back: UTF-8 lines with limits and errors, and table cells.
 
 A byte order mark and CRLF are allowed. Lines have a limit, so that a file without line ends does not fill the memory.
-Errors have file and line.
+Errors contain file and line.
 
-A spreadsheet takes a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula, and quotation marks at the start
-for quoting. So such a text gets an apostrophe before it, or is quoted (`cell`). Reading undoes both (`meanings`).
+A spreadsheet interprets a cell that begins with ``=``, ``+``, ``-`` or ``@`` as a formula, and quotation marks at the
+start as quoting. So such a text is prefixed with an apostrophe, or quoted (`cell`). Reading undoes both (`meanings`).
 """
 
 import codecs
@@ -27,12 +27,12 @@ from mpu_cli.svmlight.streams import Readable, Watched, is_plain, open_input
 NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8, such as by iconv -f LATIN1 -t UTF-8"
 _BOM = "\ufeff"
 _LEAST_EXPANDED = 1 << 23  # bytes
-_MOST_EXPANSION = 250  # no text of people does
+_MOST_EXPANSION = 250  # more than in any text that people write
 
 
 @contextmanager
 def open_side(source: str | Path) -> Iterator[Readable]:
-    """Open a file that is read whole, as `open_input`; InputError where little data expand to fill the memory."""
+    """Open a file that is read whole, like `open_input`; InputError if little data would expand to fill the memory."""
     with open_input(source) as opened:
         stream = as_utf8(opened, str(source))
         if not is_plain(opened) and Path(source).is_file():
@@ -53,10 +53,10 @@ def open_side(source: str | Path) -> Iterator[Readable]:
 
 
 def as_utf8(stream: Any, source: str) -> Readable:
-    """Return a stream of the same text in UTF-8, also of UTF-16, as its first bytes say.
+    """Return a stream of the same text in UTF-8, decoded from UTF-16 if its first bytes indicate that.
 
-    `encoding` of the stream that is returned is the one that was read; it has none where it is the same stream.
-    The stream raises InputError where the text is not in UTF-16.
+    `encoding` of the returned stream is the original encoding; absent if it is the same stream.
+    The stream raises InputError if the text is not valid UTF-16.
     """
     stream = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
     encoding = utf16_of(stream.peek(2)[:2])
@@ -79,9 +79,9 @@ def _recoded(stream: Readable, source: str, encoding: str) -> Iterator[bytes]:
 
 
 def text_lines(source: str | Path, is_ours: bool = False) -> Generator[str, None, None]:
-    """Yield the lines of a text file, plain or compressed by suffix, or ``-`` for standard input, without their ends.
+    """Yield the lines of a text file, plain or compressed by suffix, or ``-`` for standard input, without line ends.
 
-    InputError where it cannot be read, or has a line longer than `MAX_LINE_BYTES`, or one that is not UTF-8.
+    InputError if it cannot be read, or has a line longer than `MAX_LINE_BYTES`, or a line that is not UTF-8.
     """
     with open_side(source) as stream:
         for number, line in enumerate(decoded_lines(stream, str(source), is_ours), 1):
@@ -93,7 +93,7 @@ def text_lines(source: str | Path, is_ours: bool = False) -> Generator[str, None
 
 
 def read_each(source: str | Path, read: Callable[[str], None]) -> None:
-    """Call a function with each line of a file, as `text_lines`; its ValueError becomes an InputError of the line."""
+    """Call a function with each line of a file, like `text_lines`; turn its ValueError into an InputError."""
     for number, line in enumerate(text_lines(source), 1):
         try:
             read(line)
@@ -102,11 +102,11 @@ def read_each(source: str | Path, read: Callable[[str], None]) -> None:
 
 
 def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Iterator[str | None]:
-    """Yield the lines of a stream with their ends, None for one that is too long.
+    """Yield the lines of a stream with their ends, None for a line that is too long.
 
     Bytes that are not UTF-8 become surrogates (`is_utf8`).
 
-    Raises InputError (it is not ours, and of a format that no command reads, by its first line that is not empty).
+    Raises InputError (it is not ours, and its first non-empty line has a format that no command reads).
     """
     is_top = not is_ours
     for number in count(1):
@@ -126,7 +126,7 @@ def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Itera
 
 
 def is_utf8(text: str) -> bool:
-    """Whether a text can be written: it has no surrogates, which stand for bytes that are not UTF-8."""
+    """Return whether a text can be written: it has no surrogates, which represent bytes that are not UTF-8."""
     try:
         return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
@@ -142,7 +142,7 @@ def whole(text: str, most: int) -> int | None:
 
 
 def as_a_file(text: str) -> str:
-    """Return a text as a file has it: a byte order mark comes before a first U+FEFF, which would be read as one."""
+    """Return a text as file content: with a byte order mark before a leading U+FEFF, which would be read as one."""
     return f"{_BOM}{text}" if text.startswith(_BOM) else text
 
 
@@ -151,7 +151,7 @@ _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 
 
 def cell(text: str) -> str:
-    """Return the cell of a text: no formula, one line, no tab.
+    """Return the table cell for a text: no formula, one line, no tab.
 
     >>> cell("=1+1"), cell("'=1+1"), cell("plain")
     ("'=1+1", "''=1+1", 'plain')
@@ -165,10 +165,10 @@ def cell(text: str) -> str:
 
 
 def meanings(text: str) -> list[str]:
-    """Return the texts that a cell may stand for, first the one that `cell` writes so.
+    """Return the texts that a cell may represent; the first is the one for which `cell` returns it.
 
-    Spreadsheets also put quotation marks around a text that has a comma or quotation marks in it, and people write
-    texts as they are.
+    Spreadsheets also put quotation marks around a text that contains a comma or quotation marks, and people write texts
+    unchanged.
 
     >>> meanings("'=1+1")
     ['=1+1', "'=1+1"]
@@ -185,7 +185,7 @@ def meanings(text: str) -> list[str]:
 
 
 def first_repeated(names: Iterable[str]) -> str | None:
-    """Return the first name that is repeated, empty ones aside; None if there is none.
+    """Return the first repeated name, ignoring empty ones; None if there is none.
 
     >>> first_repeated(["", "a", "b", "", "b", "a"])
     'a'
@@ -194,10 +194,10 @@ def first_repeated(names: Iterable[str]) -> str | None:
 
 
 def delimiter_of(header: str, own: str, needed: Iterable[str]) -> str:
-    r"""Return what separates the columns of a table, by the line that names them.
+    r"""Return the column delimiter of a table, from its header line.
 
-    Of a comma, a semicolon, a tab and a vertical bar it is the one that gives most of the needed names, or else its
-    own one, or else the one that gives most names.
+    Among comma, semicolon, tab and vertical bar, it is the one that splits off the most needed names, or else its own
+    one, or else the one that yields the most names.
 
     >>> delimiter_of("id;text;tags, all", ",", ["text"]), delimiter_of("id\ttext", ",", [])
     (';', '\t')

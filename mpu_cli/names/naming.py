@@ -1,6 +1,6 @@
-"""Files beside a data file: names of its labels, what these imply, which may be suggested, which were filled in.
+"""Files beside a data file: label names, implied labels, labels that may be suggested, filled-in labels.
 
-``news.svm`` has the names of its labels and its ids in ``news.text/``, which `mpu vectorize` writes.
+For ``news.svm``, label names and ids are in ``news.text/``, which `mpu vectorize` writes.
 """
 
 import logging
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger(__name__)
-# Suffixes of what is beside a data file.
+# Suffixes of the files beside a data file.
 FOLDER, IMPLIED, FILLED = ".text", ".implied", ".filled"
 LABELS, IDS, GROUPS, BROADER, DEPRECATED = "labels", "ids", "groups", "broader", "deprecated"
 _NUMBERS = re.compile(r"[-+0-9.,:eE\s]*")
@@ -46,7 +46,7 @@ def beside(data: str | Path, suffix: str) -> Path:
 
 
 def place_beside(data: str | Path, suffix: str) -> Path | None:
-    """Return the same; None where nothing can lie beside the data: a standard stream, a URL, a pipe or a device."""
+    """Return the same; None if no file can be beside the data: a standard stream, a URL, a pipe or a device."""
     path = Path(data)
     if str(data) == STANDARD_STREAM or is_url(data) or (path.exists() and not (path.is_file() or path.is_dir())):
         return None
@@ -54,17 +54,17 @@ def place_beside(data: str | Path, suffix: str) -> Path | None:
 
 
 def there(data: str | Path, suffix: str, *inside: str) -> Path | None:
-    """Return the file beside a data file with a suffix, or the one inside the directory; None without it."""
+    """Return the file beside a data file with a suffix, or the one inside the directory; None if absent."""
     place = place_beside(data, suffix)
     return path if place is not None and (path := place.joinpath(*inside)).is_file() else None
 
 
 def find_names(source: Source) -> Path | None:
-    """Find the names of the labels of a data file: ``news.text/labels``, or else ``news.labels``; None without names.
+    """Find the label names of a data file: ``news.text/labels``, or else ``news.labels``; None if both are absent.
 
-    The latter is also that of ``news-train.svm``, if it has none of its own. (Not of ``news-test.svm``: where labels
-    are numbered from 0, it may lack that one, and its names would be shifted.) A file ``news.labels`` that begins with
-    lines of numbers, as predictions and label frequencies do, is not read as names. Several data files may have the
+    ``news.labels`` is also used for ``news-train.svm``, if this has no names of its own. (Not for ``news-test.svm``: if
+    labels are numbered from 0, it may lack label 0, and its names would be shifted.) A file ``news.labels`` that begins
+    with lines of numbers, like predictions and label frequencies, is not read as names. Several data files may have the
     same names, fewer of them (from the start), or none.
 
     Raises InputError (the names beside two of several files contradict each other).
@@ -84,11 +84,11 @@ def find_names(source: Source) -> Path | None:
 
 
 def find_broader(source: Source) -> Path | None:
-    """Return the file of the broader labels of a data file: ``news.text/broader`` or ``news.implied``; None without.
+    """Return the file of a data file's broader labels: ``news.text/broader`` or ``news.implied``; None if absent.
 
     Several data files may have the same ones, fewer of them (from the start), or none.
 
-    Raises InputError (those beside two of several files contradict each other).
+    Raises InputError (the files beside two of several data files contradict each other).
     """
     if isinstance(source, Files):
         return _common(source, find_broader, "rules by --implied")
@@ -96,7 +96,7 @@ def find_broader(source: Source) -> Path | None:
 
 
 def _common(files: Files, find: Callable[[str], Path | None], otherwise: str) -> Path | None:
-    """Return the longest of the files that are found beside several data files; all others are a beginning of it."""
+    """Return the longest of the files found beside several data files; all others must be a beginning of it."""
     longest: Path | None = None
     lines: list[str] = []
     for path in filter(None, map(find, files)):
@@ -111,19 +111,19 @@ def _common(files: Files, find: Callable[[str], Path | None], otherwise: str) ->
 
 
 def read_names(source: str | Path, first: int = 1) -> tuple[Names, bool]:
-    """Read a file of names as `parse_names` does; InputError also where it cannot be read."""
+    """Read a file of names as `parse_names` does; InputError also if it cannot be read."""
     is_ours = is_kept(source)
     return parse_names(text_lines(source, is_ours), str(source), first, is_ours)
 
 
 def is_kept(file: str | Path) -> bool:
-    """Whether a file of names was written by `mpu vectorize`: line k names label k."""
+    """Return whether a file of names was written by `mpu vectorize`: line k names label k."""
     path = Path(file)
     return path.name == LABELS and path.parent.suffix == FOLDER
 
 
 def read_ids(source: str | Path) -> Iterator[str] | None:
-    """Read the id of each instance of a data file, from ``news.text/ids``; None without such a file."""
+    """Read the id of each instance in a data file from ``news.text/ids``; None if that is absent."""
     path = there(source, FOLDER, IDS)
     return None if path is None else text_lines(path)
 
@@ -132,20 +132,20 @@ def read_ids(source: str | Path) -> Iterator[str] | None:
 class Naming:
     """Options for the names of labels."""
 
-    # A file of names (see `label_names`). Default: the one beside the data, if there is one (`find_names`).
+    # A file of names (see `label_names`). Default: the file beside the data, if any (`find_names`).
     file: str | Path | None = None
-    # Whether line k names label k - 1, where lines have no numbers. Always so if the data have a label 0, which would
+    # Whether line k names label k - 1, if lines have no numbers. Always so if the data contain label 0, which would
     # have no name otherwise.
     zero_based: bool = False
 
     def names_of(self, labels: "np.ndarray", source: Source) -> LabelNames | None:
-        """Read the names of the labels of a data file; log their file, if it is beside the data.
+        """Read the names of a data file's labels; log their file if it is beside the data.
 
         `labels`: the labels that occur.
         `source`: the data, as the user named them.
         Returns: None if there is no file of names.
-        Raises InputError (the file is not one of names, or does not fit the data: lines without numbers are fewer than
-        the labels, or lines with numbers name none of them; or the names beside several files differ).
+        Raises InputError (the file is not a file of names, or does not fit the data: there are fewer lines without
+        numbers than labels, or lines with numbers name none of them; or the names beside several files differ).
         """
         file = find_names(source) if self.file is None else self.file
         if file is None:
@@ -154,7 +154,7 @@ class Naming:
         first = 0 if self.zero_based or (len(labels) and labels.min() == 0) else 1
         by_number, is_numbered = read_names(file, first)
         texts = {name for of_label in by_number.values() for name in of_label[:1]}
-        # A label without a name whose number is also a name: `LabelNames` must know it to read the number as a label.
+        # A label without a name whose number is also a name: `LabelNames` needs it to read the number as a label.
         nameless = [number for number in labels.tolist() if number not in by_number and str(number) in texts]
         names = LabelNames.of({**by_number, **dict.fromkeys(nameless, ())}, shown(file))
         named = sum(bool(by_number.get(number)) for number in labels.tolist())
@@ -193,29 +193,28 @@ BESIDE = Naming()
 
 @dataclass(frozen=True)
 class Suggestible:
-    """The labels that may be suggested, in files; probabilities do not depend on it."""
+    """Files of the labels that may be suggested; probabilities do not depend on them."""
 
-    # `only`, `exclude`: labels that may be suggested, and labels that may not. What follows a tab in a line is not
-    # looked at.
+    # `only`, `exclude`: labels that may be suggested, and labels that may not. Text after a tab in a line is ignored.
     only: str | Path | None = None
     exclude: str | Path | None = None
-    # Files of labels that a thesaurus no longer wants, by number. Those that `only` names may be suggested even so.
+    # Files of labels deprecated in a thesaurus, by number. Labels in `only` may be suggested even so.
     deprecated: tuple[Path, ...] = ()
 
     def beside(self, source: Source) -> "Suggestible":
-        """Return the same, without labels that are deprecated in the thesaurus which the data were made with."""
+        """Return the same, excluding labels that are deprecated in the data's thesaurus."""
         files = (there(file, FOLDER, DEPRECATED) for file in files_of(source))
         return replace(self, deprecated=tuple(filter(None, files)))
 
     def by_option(self) -> dict[str, Any]:
-        """Return the files by the options that name them, as `runtime.files.refuse_overlaps` takes them."""
+        """Return the files by option name, as `runtime.files.refuse_overlaps` takes them."""
         return {"--only": self.only, "--exclude": self.exclude}
 
     def of(self, ids: "np.ndarray", names: LabelNames | None) -> "np.ndarray | None":
-        """Return which of some labels may be suggested: bool, shape (q,); None where all may.
+        """Return a mask of the labels that may be suggested: bool, shape (q,); None if all may.
 
         `ids`: int, shape (q,).
-        Raises InputError (a file cannot be read, names a label by a name of several, or none of the labels).
+        Raises InputError (a file cannot be read, contains a name shared by several labels, or none of the labels).
         """
         if self.only is None and self.exclude is None and not self.deprecated:
             return None
@@ -236,7 +235,7 @@ EVERY_LABEL = Suggestible()
 
 
 def _labels(source: str | Path, ids: "np.ndarray", names: LabelNames | None) -> "np.ndarray":
-    """Read labels; a warning counts those that are not in use."""
+    """Read labels; a warning counts the labels that are not in use."""
     import numpy as np
 
     lines: list[tuple[str, int | None]] = []
@@ -260,15 +259,15 @@ _HEADER = ["narrower", "broader"]
 
 
 def read_implications(source: str | Path, names: LabelNames | None = None) -> "Implications":
-    """Read which labels imply which: two columns, narrower and broader label, between them spaces or a tab.
+    """Read which labels imply which: two columns, narrower and broader label, separated by spaces or a tab.
 
-    Labels are numbers, or names if `names` has them. Names with spaces need the tab. In such a line, ``#`` makes a
-    comment only at the start of a column. A first line that names the columns is passed over. A name of no label only
-    hands on what it implies, and a warning counts such lines: rules may be those of a whole thesaurus.
+    Labels are numbers, or names if `names` contains them. Names with spaces need the tab. In such a line, ``#`` starts
+    a comment only at the start of a column. A header line is skipped. A name that is not a label only passes on its
+    implications, and a warning counts such lines: the rules may be those of a whole thesaurus.
 
-    Raises InputError (the file cannot be read, a line is not two labels, or none is of labels in use).
+    Raises InputError (the file cannot be read, a line does not have two labels, or none has labels in use).
     """
-    from mpu_cli.core.labels.implications import Implications  # heavy, as NumPy is
+    from mpu_cli.core.labels.implications import Implications  # heavy, like NumPy
 
     pairs: list[tuple[int, int]] = []
     unused: dict[str, int] = {}  # numbers below 0
@@ -294,7 +293,7 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
     pairs_in_use = sum(min(pair) >= 0 for pair in pairs)
     if unused and not pairs_in_use:
         pairs.clear()
-        read_each(source, read)  # which says what is wrong with the first one
+        read_each(source, read)  # to report the problem in the first line
     if unused:
         _log.warning(
             f"{shown(source)}: {counted(len(pairs) - pairs_in_use, 'line')} of {len(pairs):,} with unused "
@@ -312,7 +311,7 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
 
 
 def implication_lines(broader: Mapping[int, Iterable[int]]) -> str:
-    """Return such a file, by number, of the next broader labels of some."""
+    """Return the content of such a file, by number, with the next broader labels of some labels."""
     return "".join(f"{narrower}\t{wide}\n" for narrower, them in broader.items() for wide in them)
 
 
