@@ -1,4 +1,4 @@
-"""Instances in memory: as a parser finds them, as two CSR arrays, and CSR arrays that grow row by row."""
+"""Instances in memory: parser results, as two CSR arrays, and CSR arrays that grow row by row."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 
 class UnusualError(Exception):
-    """The block has an error or a rare form. `grammar` has to parse it line by line."""
+    """The block has an error or a rare form, and `grammar` has to parse it line by line."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class Dataset:
     def of_rows(
         cls, labels: np.ndarray, label_ends: np.ndarray, indices: np.ndarray, index_ends: np.ndarray, values: np.ndarray
     ) -> "Dataset":
-        """Return the n instances of a block, in the order of the file, each label and index once.
+        """Return the n instances of a block, in file order, with each label and index once.
 
         `labels`: int32, shape (a,): the labels of all instances, one after another.
         `label_ends`: int, shape (n,): the labels of instance i end before ``labels[label_ends[i]]``.
         `indices`: int32, shape (m,): the feature indices of all instances.
         `index_ends`: int, shape (n,): the indices of instance i end before ``indices[index_ends[i]]``.
         `values`: float32, shape (m,): the value of each index.
-        Raises UnusualError (an index has two values in one instance, or label 0 or 1 is there twice: labels may be a
+        Raises UnusualError (an index has two values in one instance, or label 0 or 1 is duplicated: labels may be a
         vector of 0 and 1).
         """
         return cls(_csr(np.ones(len(labels), bool), labels, label_ends), _csr(values, indices, index_ends))
@@ -58,7 +58,7 @@ class Dataset:
 
 
 def _csr(data: np.ndarray, columns: np.ndarray, row_ends: np.ndarray) -> csr_array:
-    inside = np.ones(len(columns), bool)  # whether the column before is in the same row
+    inside = np.ones(len(columns), bool)  # whether the previous entry is in the same row
     inside[row_ends[row_ends < len(columns)]] = False
     if not np.all((columns[1:] > columns[:-1]) | ~inside[1:]):
         rows = np.repeat(np.arange(len(row_ends)), np.diff(row_ends, prepend=0))
@@ -75,18 +75,18 @@ def _csr(data: np.ndarray, columns: np.ndarray, row_ends: np.ndarray) -> csr_arr
 
 
 class GrowingCsr:
-    """A CSR matrix that is built by appending rows, without a copy: the system moves pages of memory that grow.
+    """A CSR matrix that is built by appending rows, without a copy: the system moves the pages of growing memory.
 
     `dtype`: type of the entries.
     """
 
     def __init__(self, dtype: type) -> None:
         self._dtype = dtype
-        self._data, self._indices, self._indptr = bytearray(), bytearray(), bytearray(8)  # the latter begins with 0
+        self._data, self._indices, self._indptr = bytearray(), bytearray(), bytearray(8)  # the last one begins with 0
         self._n_entries = self._n_columns = 0
 
     def append(self, rows: csr_array) -> None:
-        """Append rows. The width of the matrix becomes that of the widest rows."""
+        """Append rows. The matrix becomes as wide as the widest rows."""
         self._data += np.asarray(rows.data, self._dtype).data
         self._indices += np.asarray(rows.indices, np.int32).data
         self._indptr += (rows.indptr[1:] + np.int64(self._n_entries)).data

@@ -1,20 +1,20 @@
-"""Formats that are told by how data begin: compressed data, which are read, and those of others, with how to go on.
+"""Formats detected from the first bytes: supported compressed data, and unsupported formats, with advice.
 
 No signature of binary data is a text that somebody may write, such as a label called LZIP. docs/guide/formats.md has
-the commands that convert the others; the tests run them.
+the commands that convert unsupported formats; the tests run them.
 """
 
 import re
 
 _COMPRESSED = re.compile(rb"(\x1f\x8b)|(BZh[1-9]1AY&SY)|(\xfd7zXZ)|(\x28\xb5\x2f\xfd)")
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")  # suffixes of what is read and written, in the order of these groups
-SIGNATURE_BYTES = 10  # that tell compressed data
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")  # suffixes that are read and written, in the order of these groups
+SIGNATURE_BYTES = 10  # enough to identify compressed data
 
 OLD_LINE_ENDS = "lines end in CR alone, as on old Macs; make it LF: tr '\\r' '\\n'"
 PREDICTIONS = "predictions are label lists, such as 3,7, or scores, such as 3:0.91 7:0.5"
 PAGE = "docs/guide/formats.md has commands that convert other formats"
 _UTF16 = re.compile(rb"(\xff\xfe|[\t-~]\0)|\xfe\xff|\0[\t-~]")  # the first: little-endian
-# The first pattern that matches tells the format.
+# The first pattern that matches determines the format.
 _OF_NO_COMMAND = (
     (
         rb"PK\x03\x04.{26}(?:\[Content_Types\]|_rels|docProps|xl/|mimetype)|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
@@ -53,7 +53,7 @@ _NO_VECTORS = (
 
 
 def compression_of(beginning: bytes) -> str | None:
-    """Return the suffix of compressed data that are read, by how they begin; None if these are none.
+    """Return the suffix of supported compressed data, from their first bytes; None for other data.
 
     >>> compression_of(b"\\x1f\\x8b\\x08"), compression_of(b"3,7 1:0.5")
     ('.gz', None)
@@ -63,9 +63,9 @@ def compression_of(beginning: bytes) -> str | None:
 
 
 def problem_of(beginning: bytes, formats: tuple[tuple[bytes, str], ...] = _OF_NO_COMMAND) -> str | None:
-    """Return what data that begin so are, and what to do, if no command reads them; None otherwise.
+    """Return a description of data that no command reads, from their first bytes, with advice; None for other data.
 
-    `formats`: patterns of beginnings, and what they tell.
+    `formats`: patterns of first bytes, and the descriptions.
 
     >>> problem_of(b"LZIP\\x01...")
     'this is an archive, or compressed twice or in a way that is not read; extract the file from it first'
@@ -75,7 +75,7 @@ def problem_of(beginning: bytes, formats: tuple[tuple[bytes, str], ...] = _OF_NO
 
 
 def problem_of_line(line: bytes, of_scores: bool = False) -> str | None:
-    """Return the same for a line that should be an instance, and is not: also formats that other commands read.
+    """Return the same for a line that should be an instance but is not: also for formats that other commands read.
 
     `of_scores`: whether it should be a prediction.
 
@@ -90,7 +90,7 @@ def problem_of_line(line: bytes, of_scores: bool = False) -> str | None:
 
 
 def utf16_of(beginning: bytes) -> str | None:
-    """Return the encoding of text in UTF-16, by how it begins; None if it is none.
+    """Return the encoding of UTF-16 text, from its first bytes; None for other text.
 
     >>> utf16_of(b"\\xff\\xfea\\0"), utf16_of(b"a,b")
     ('utf-16-le', None)

@@ -7,15 +7,15 @@ A file consists of lines that end in LF or CRLF. The last line need not end in e
   input.
 - An instance is ``label[,label...] index:value ...``, separated by spaces or tabs. It has no labels if the line starts
   with a space, a tab or ``index:value``, or is empty.
-- A label consists of digits, and is between 0 and 2^31 - 2. A plus sign may precede it, a point and zeros may follow,
-  and blanks may be around commas (``+1``, ``1.0``, ``1, 2``): `plain_labels` leaves them out.
+- A label consists of digits, and is between 0 and 2^31 - 2. It may have a plus sign before it, a point and zeros after
+  it, and blanks around commas (``+1``, ``1.0``, ``1, 2``): `plain_labels` removes them.
 - An index consists of digits, and is between 0 and 2^31 - 2. Any order is allowed.
 - A value is a decimal number (``1``, ``-0.5``, ``.5``, ``2.5e-3``), finite as float32.
 - With implicit values, an index without a colon has the value 1.
-- A label that occurs again in its line counts once, and so does an index with the same value. An index with another
-  value is an error, and so are labels such as ``0,1,1``, which are a vector and no list.
-- Where labels are not wanted, whatever else stands in their place (``-1``, ``?``, ``sport,arts``) is left out, if an
-  index follows.
+- A label that is repeated in its line counts once, and so does an index with the same value. An index with another
+  value is an error, and so are labels such as ``0,1,1``, which are a vector rather than a list.
+- If labels are not wanted, anything else in their place (``-1``, ``?``, ``sport,arts``) is removed, if an index
+  follows.
 - A first line of three integers ``n d q`` is the header of an Extreme Classification Repository file: instances,
   features, labels. So is one of two, ``n q``, or ``n d`` of features alone. Comment lines may precede it. The file then
   has n instances, features from 0 to d - 1, and labels from 0 to q - 1.
@@ -44,7 +44,7 @@ _QUOTED_BYTES = 40
 # No group is possessive: before Python 3.11.5, the re module may then miss a match (gh-106052).
 _LABEL = rb"\+?[0-9]++(?:\.0*+)?"
 _LABELS = re.compile(rb"^" + _LABEL + rb"(?:[ \t]*+,[ \t]*+" + _LABEL + rb")*(?=[ \t\r\n#]|\Z)", re.MULTILINE)
-# Where `_LABELS` may be written otherwise; many times as fast to look for
+# Where `_LABELS` may be written differently; many times faster to search for
 _OTHER_LABELS = re.compile(rb"\n[0-9,]*+(?:[+.]|[ \t]++,|(?<=,)[ \t])")
 _NOT_DIGITS = re.compile(rb"[+ \t]+|\.0*")
 _WEIGHTED = rb"[^\s,#]++(?:,[0-9]++:[^\s,#]++)+"
@@ -60,14 +60,14 @@ class Reading:
 
     implicit_values: bool = False  # whether an index without a colon has the value 1
     scores: bool = False  # Whether ``index:value`` is the score of a label. This changes only errors.
-    labels: bool = True  # Whether labels are wanted: otherwise what is no label in their place is not an error
+    labels: bool = True  # Whether labels are wanted: otherwise, anything else in their place is not an error
 
 
 DEFAULT_READING = Reading()
 
 
 class Header(NamedTuple):
-    """What a header announces."""
+    """The numbers that a header announces."""
 
     instances: int
     features: int | None  # None in a score file
@@ -75,7 +75,7 @@ class Header(NamedTuple):
 
 
 def header_of(line: bytes) -> Header | None:
-    """Return what a header line announces, or None if the line is not a header."""
+    """Return the numbers that a header line announces, or None if the line is not a header."""
     match = _HEADER.fullmatch(line)
     if match is None:
         return None
@@ -83,7 +83,7 @@ def header_of(line: bytes) -> Header | None:
 
 
 class Instance(NamedTuple):
-    """What a line has: labels and indices in the order of the line, and the value of each index."""
+    """The content of a line: labels and indices in the order of the line, and the value of each index."""
 
     labels: list[int]
     indices: list[int]
@@ -91,7 +91,7 @@ class Instance(NamedTuple):
 
 
 def plain_labels(text: bytes, reading: Reading = DEFAULT_READING) -> bytes:
-    """Return lines with labels of digits alone, or without what stands in the place of labels that are not wanted.
+    """Return lines with labels of digits alone, or without the text in place of labels that are not wanted.
 
     >>> plain_labels(b"1, 2.0 3:0.5\\n+4 1:1")
     b'1,2 3:0.5\\n4 1:1'
@@ -104,9 +104,9 @@ def plain_labels(text: bytes, reading: Reading = DEFAULT_READING) -> bytes:
 
 
 def parse_line(line: bytes, reading: Reading = DEFAULT_READING) -> Instance:
-    """Parse the line of an instance, with or without its newline; it is not a comment line and not a header.
+    """Parse the line of an instance, with or without its newline; it is neither a comment line nor a header.
 
-    ValueError where the line breaks the grammar; it says how, and what to do. The caller adds file and line.
+    ValueError if the line breaks the grammar; it describes the problem and the remedy. The caller adds file and line.
     """
     text = line.removesuffix(b"\n").removesuffix(b"\r").partition(b"#")[0]
     try:

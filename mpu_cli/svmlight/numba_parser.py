@@ -1,7 +1,7 @@
-"""The block parser compiled: one pass over the bytes.
+"""The compiled block parser: one pass over the bytes.
 
-A function ``_read_...`` begins at a place in the text and returns the place behind what it has read. Where the text
-breaks the grammar it stops short of that, so that the line does not end where it should, and that is checked once a
+A function ``_read_...`` starts at a place in the text and returns the place after the last byte that it has read. If
+the text breaks the grammar, it stops earlier, so that the line does not end where it should, which is checked once per
 line. Import this module only to use it: it needs numba.
 """
 
@@ -12,24 +12,24 @@ from mpu_cli.svmlight.dataset import Dataset, UnusualError
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _COMMA, _MINUS, _POINT, _COLON, _UPPER_E, _LOWER_E = b"\t\n\r #+,-.:Ee"
-_PADDING = b"\n" * 8  # ends the last line, and lets eight bytes be read from its last one on
+_PADDING = b"\n" * 8  # ends the last line, and allows reading eight bytes from its last byte on
 
 _EXACT_DIGITS = 19  # this many digits fit into 64 bits
 _FLOAT64_POWERS = 10.0 ** np.arange(23)  # the powers of ten that are exact
 _FLOAT64_INTEGERS = np.uint64(2**53)  # integers are exact up to here
 _SLACK = 2.0**-50  # more than the error of a quotient or product of a rounded integer and an exact power
-_LARGE = 9999  # an exponent of five digits or more, whatever it is
+_LARGE = 9999  # replaces any exponent of five digits or more
 
 _POWERS = 10 ** np.arange(9, dtype=np.uint64)
 _ZEROS = np.uint64(0x3030303030303030)  # "0" eight times
 _LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
-_ABOVE_NINE = np.uint64(0x7676767676767676)  # added to a byte, it sets the highest bit if that is over 9
+_ABOVE_NINE = np.uint64(0x7676767676767676)  # added to a byte, it sets the highest bit if the byte is over 9
 _HIGH = np.uint64(0x8080808080808080)
 _ONES = np.uint64(0x0101010101010101)
 
 
 def parse(block: bytes, implicit_values: bool) -> Dataset:
-    """Parse whole lines: the same as `mpu_cli.svmlight.reader.parse_in_numpy`, bit for bit."""
+    """Parse whole lines: the same result as `mpu_cli.svmlight.reader.parse_in_numpy`, bit for bit."""
     text = block + _PADDING
     understood, *arrays, rereads = scan(np.frombuffer(text, np.uint8), implicit_values)
     if not understood:
@@ -44,7 +44,7 @@ def parse(block: bytes, implicit_values: bool) -> Dataset:
 
 @inlined
 def _eight_bytes(text, place):
-    """Return eight bytes as one integer, the first one lowest; compiled, this is a single load."""
+    """Return eight bytes as one integer, the first byte lowest; compiled, this is a single load."""
     word = np.uint64(0)
     for k in range(8):
         word |= np.uint64(text[np.uint64(place) + np.uint64(k)]) << np.uint64(8 * k)
@@ -53,13 +53,13 @@ def _eight_bytes(text, place):
 
 @inlined
 def _read_digits(text, place, number):
-    """Read digits, perhaps none; return `number` with them appended, modulo 2^64."""
+    """Read digits, possibly none; return `number` with them appended, modulo 2^64."""
     while True:
-        # Without a branch a digit: how long digits run is hard to predict.
+        # Without a branch per digit: the number of digits is hard to predict.
         digits = _eight_bytes(text, place) ^ _ZEROS
-        others = (((digits & _LOW) + _ABOVE_NINE) | digits) & _HIGH  # the highest bit of each byte that is no digit
-        before = ~others & (others - np.uint64(1))  # all bits below the lowest of those
-        length = (((before >> np.uint64(7)) & _ONES) * _ONES) >> np.uint64(56)  # how many bytes they are
+        others = (((digits & _LOW) + _ABOVE_NINE) | digits) & _HIGH  # the highest bit of each byte that is not a digit
+        before = ~others & (others - np.uint64(1))  # all bits below the lowest of these
+        length = (((before >> np.uint64(7)) & _ONES) * _ONES) >> np.uint64(56)  # the number of bytes in them
         if length == 0:
             return place, number
         digits <<= np.uint64(64) - np.uint64(8) * length
@@ -74,7 +74,7 @@ def _read_digits(text, place, number):
 
 @inlined
 def _read_id(text, place):
-    """Read a label or an index; there is none where the place stays the same."""
+    """Read a label or an index; the place stays the same if there is none."""
     stop, number = _read_digits(text, place, np.uint64(0))
     if stop - place > _EXACT_DIGITS or number > MAX_ID:
         stop = place
@@ -83,7 +83,7 @@ def _read_id(text, place):
 
 @inlined
 def _read_exponent(text, place):
-    """Read the exponent of a value, perhaps none; return it too."""
+    """Read the exponent of a value, possibly none; also return it."""
     if text[place] != _LOWER_E and text[place] != _UPPER_E:
         return place, 0
     negative = text[place + 1] == _MINUS
@@ -97,7 +97,7 @@ def _read_exponent(text, place):
 
 @inlined
 def _read_value(text, colon):
-    """Read the value after a colon; return it too, or NaN if 64 bits are not precise enough for it."""
+    """Read the value after a colon; also return it, or NaN if 64 bits are not precise enough for it."""
     negative = text[colon + 1] == _MINUS
     first = colon + 1 + (negative or text[colon + 1] == _PLUS)
     stop, number = _read_digits(text, first, np.uint64(0))
@@ -127,7 +127,7 @@ def _read_value(text, colon):
 
 @inlined
 def _read_labels(text, place, labels, n_labels):
-    """Read the labels of a line into `labels` from `n_labels` on; return their new number, too."""
+    """Read the labels of a line into `labels` from `n_labels` on; also return their new number."""
     start = place
     while True:
         stop, label = _read_id(text, place)
@@ -144,7 +144,7 @@ def _read_labels(text, place, labels, n_labels):
 def _read_features(text, place, implicit_values, indices, values, n_features, rereads, n_rereads):
     """Read the features of a line as `_read_labels` does its labels.
 
-    `rereads` gets the features whose values need full precision, and where these values start and stop.
+    `rereads` gets the features whose values need full precision, and the start and stop of these values.
     """
     while True:
         while text[place] == _SPACE or text[place] == _TAB:
@@ -173,11 +173,11 @@ def _line_end(text, place):
 
 @compiled()
 def scan(text, implicit_values):
-    """Parse whole lines, which `_PADDING` follows.
+    """Parse whole lines, followed by `_PADDING`.
 
-    Return whether all was understood (where a line breaks the grammar, the other results are meaningless), the arrays
-    of `Dataset.of_rows`, and the values to be parsed again in full precision: position in `values`, start and stop in
-    the text (k x 3).
+    Return whether the kernel parsed everything (if a line breaks the grammar, the other results are meaningless), the
+    arrays for `Dataset.of_rows`, and the values to be parsed again in full precision: position in `values`, start and
+    stop in the text (k x 3).
     """
     n_lines = n_commas = n_colons = 0
     for character in text:

@@ -1,8 +1,8 @@
 """Read LIBSVM multi-label files: whole, or in chunks of bounded memory.
 
-A kernel (NumPy or compiled) parses a whole block of lines at a time. If it meets an error or a rare form, `grammar`
-parses the block line by line, which gives the result or the error message. So both kernels accept the same files and
-give the same error messages.
+A kernel (NumPy or compiled) parses a whole block of lines at a time. If it encounters an error or a rare form,
+`grammar` parses the block line by line, which returns the result or the error message. So both kernels accept the
+same files and give the same error messages.
 """
 
 import logging
@@ -55,8 +55,8 @@ def parse_block(
 ) -> Dataset:
     """Parse whole lines, without the header of the file: one row per instance, possibly none.
 
-    The last line need not end in a newline. `first_line` is the number of the first one, from 1, and `source` the name
-    of the file, for errors. InputError where a line breaks the grammar.
+    The last line may lack a newline. `first_line` is the number of the first line, from 1, and `source` the file name,
+    for errors. InputError if a line breaks the grammar.
     """
     parse = import_module("mpu_cli.svmlight.numba_parser").parse if run.compiled else parse_in_numpy
     for text_of in (bytes, partial(plain_labels, reading=reading)):
@@ -67,20 +67,20 @@ def parse_block(
 
 
 _END = rb"(?=[ \t]|\Z)"
-# By whether an index without a colon means the value 1.
+# Key: whether an index without a colon means the value 1.
 _LINES = {
     implicit: re.compile(rb"(?:[0-9]+(?:,[0-9]+)*" + _END + rb")?(?:[ \t]*" + feature + _END + rb")*[ \t]*")
     for implicit, feature in {False: rb"[0-9]+:" + NUMBER, True: rb"[0-9]+(?::" + NUMBER + rb")?"}.items()
 }
 _NEWLINE, _COMMA, _COLON = b"\n,:"
-_BETWEEN = b",:\t\n"  # what is between numbers, beside spaces
+_BETWEEN = b",:\t\n"  # separators between numbers, besides spaces
 _ALL_SPACES = bytes.maketrans(_BETWEEN, b" " * len(_BETWEEN))
 
 
 def parse_in_numpy(block: bytes, implicit_values: bool) -> Dataset:
-    """Parse whole lines of a file without its header; the last one may lack its end.
+    """Parse whole lines of a file without its header; the last line may lack a newline.
 
-    With `implicit_values`, an index without a colon means the value 1. UnusualError where a line breaks the grammar, or
+    With `implicit_values`, an index without a colon means the value 1. UnusualError if a line breaks the grammar, or
     follows it in a rare form.
     """
     lines = [line.removesuffix(b"\r") for line in block.removesuffix(b"\n").split(b"\n")] if block else []
@@ -114,7 +114,7 @@ def parse_in_numpy(block: bytes, implicit_values: bool) -> Dataset:
 
 def _parse_by_line(block: bytes, first_line: int, source: str, reading: Reading) -> Dataset:
     lines = block.split(b"\n")
-    if not lines[-1]:  # what follows the last newline is no line
+    if not lines[-1]:  # there is no line after the last newline
         lines.pop()
     rows = []
     for number, line in enumerate(lines, first_line):
@@ -135,7 +135,7 @@ def _parse_by_line(block: bytes, first_line: int, source: str, reading: Reading)
 
 
 class Extent(NamedTuple):
-    """How many instances there are, and the largest label and feature, plus 1."""
+    """The number of instances, and the largest label and feature, plus 1."""
 
     instances: int
     labels: int
@@ -143,7 +143,7 @@ class Extent(NamedTuple):
 
 
 class Preamble:
-    """What precedes the instances of a file: comments, and perhaps a header after them."""
+    """The lines before the instances of a file: comments, and perhaps a header after them."""
 
     def __init__(self) -> None:
         self.header: Header | None = None
@@ -151,7 +151,7 @@ class Preamble:
         self._line = 0
 
     def end_in(self, block: bytes, first_line: int) -> int:
-        """Return where the instances begin in whole lines, of which the first has this number.
+        """Return where the instances begin in whole lines; `first_line` is the number of the first one.
 
         Call this for each block of a file in turn.
         """
@@ -167,7 +167,7 @@ class Preamble:
         return start if self.header is None else end
 
     def check(self, extent: Extent, source: str, reading: Reading) -> None:
-        """Raise InputError where the file does not have what its header declares; log a header."""
+        """Raise InputError if the file contradicts its header; log a header."""
         if self.header is None:
             return
         header = self.header
@@ -185,7 +185,7 @@ class Preamble:
         ]
         if reading.scores:
             numbers = [(max(extent.labels, extent.features), header.labels, "label")]
-        elif header.features is None and not extent.labels:  # the features alone, with labels in another file
+        elif header.features is None and not extent.labels:  # only the features, with labels in another file
             numbers = [(extent.features, header.labels, "feature")] * reading.labels
         for found, announced, name in numbers:
             is_wanted = reading.labels or name == "feature"
@@ -210,9 +210,9 @@ class Preamble:
 
 _MOST_THREADS = 8  # together they parse about as fast as one thread reads
 
-# The GNU allocator keeps freed memory for reuse, up to twice the size of the largest array freed so far. It returns the
-# rest to the system. So `iter_stream` allocates an unused array of this size first. Parsing was then 1.2 times (numba)
-# and 2.4 times (NumPy) as fast. With other allocators this has no effect.
+# The GNU allocator keeps freed memory for reuse, up to twice the size of the largest array freed so far, and returns
+# the rest to the system. So `iter_stream` first allocates an unused array of this size, which made parsing 1.2 times
+# (numba) and 2.4 times (NumPy) as fast. With other allocators this has no effect.
 _KEPT_BYTES = 1 << 24
 
 
@@ -230,13 +230,13 @@ def iter_chunks(
     `source`: a file, plain or ``.gz``, ``.bz2``, ``.xz``, ``.zst``; or ``-`` for standard input; or several, of which
     some may have no instances.
     `run`: its threads and kernels are used. The chunks do not depend on them.
-    `may_be_empty`: whether a file without instances gives no chunks instead of an error. Such a file is empty, has only
-    comments, or has a header that announces no instances.
-    `contents`: its keys are files. Their content is filled in when they have been read.
-    Yields: at least one instance. The widths differ from chunk to chunk.
+    `may_be_empty`: whether a file without instances yields no chunks instead of an error. Such a file is empty, has
+    only comments, or has a header that announces no instances.
+    `contents`: its keys are files. Their values are filled in when the files have been read.
+    Yields: at least one instance per chunk. The widths differ from chunk to chunk.
     Raises InputError (the file cannot be read; a line breaks the grammar (see `mpu_cli.svmlight.grammar`) or is too
-    long; there is no instance (unless `may_be_empty`), or not as many as the header declares; the first error in the
-    file is raised).
+    long; there are no instances (unless `may_be_empty`), or a different number than the header declares; the first
+    error in the file is raised).
     """
     if isinstance(source, Files):
         refuse_unreadable(source)
@@ -267,7 +267,7 @@ def iter_stream(
     """Read an open stream in chunks, as `iter_chunks` does. `source` is its name for errors.
 
     `block_bytes`: number of bytes read at a time.
-    Without `may_have_header`, it does not begin where a file does, and its first line is an instance as any other.
+    Without `may_have_header`, it does not start at the start of a file, and its first line is an ordinary instance.
     """
 
     def parse(numbered_block: tuple[int, bytes]) -> Dataset:
@@ -295,7 +295,7 @@ def iter_stream(
 
 
 def no_labels(source: Source) -> InputError:
-    """Return the error of a file, or of files, without labels."""
+    """Return the error that one or several files have no labels."""
     return InputError(
         source,
         None,
@@ -313,13 +313,13 @@ def read(
 ) -> Dataset:
     """Read a whole file, or several as one; parameters and errors as for `iter_chunks`.
 
-    With `may_be_empty`, no instances at all are a dataset without rows.
+    With `may_be_empty`, a dataset without rows is returned if there are no instances.
     """
     return gathered(iter_chunks(source, reading, run, may_be_empty, contents))
 
 
 def gathered(chunks: Iterable[Dataset]) -> Dataset:
-    """Put chunks, one below the other, into the arrays of one dataset; without any, it has no rows and no columns."""
+    """Concatenate chunks into the arrays of one dataset; without any, it has no rows and no columns."""
     labels, features = GrowingCsr(bool), GrowingCsr(np.float32)
     for chunk in chunks:
         labels.append(chunk.labels)

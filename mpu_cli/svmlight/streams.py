@@ -27,7 +27,7 @@ from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Header, header_of
 
 
 class Files(tuple[str, ...]):
-    """Files that are read as one: the instances of the first, then of the second, and so on."""
+    """Files that are read as one: the instances of the first, then those of the second, and so on."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ Source = str | Path | Files
 
 
 def as_one(paths: Sequence[str]) -> str | Files:
-    """Return one file as it is, and several as `Files`. Features and their labels in two files are one."""
+    """Return a single file unchanged, and several as `Files`. Features and their labels in two files count as one."""
     if len(paths) > 1:
         features = [str(pair.features) if (pair := _pair(path)) else path for path in paths]
         paths = list({os.path.realpath(path): path for path in features}.values())
@@ -53,11 +53,11 @@ def files_of(source: Source) -> list[str]:
 
 
 Content = tuple[int, str]  # bytes, SHA-256
-Contents = dict[str, Content | None]  # of files by their names; None before they have been read
+Contents = dict[str, Content | None]  # by file name; None before the file has been read
 
 
 class Watched:
-    """A stream that calls a function with the bytes that are read from it or written to it."""
+    """A stream that calls a function with the bytes read from it or written to it."""
 
     def __init__(self, stream: Any, watch: Callable[[bytes], object]) -> None:
         self._stream, self._watch = stream, watch
@@ -92,7 +92,7 @@ class Counted(Watched):
         self._digest.update(data)
 
     def content(self) -> Content:
-        """Return size and checksum of the bytes so far."""
+        """Return the size and checksum of the bytes so far."""
         return self._bytes, self._digest.hexdigest()
 
 
@@ -101,7 +101,7 @@ _NEWLINE = ord("\n")
 
 _STANDARD_OUTPUT = (STANDARD_STREAM, "/dev/stdout")
 _STANDARD_ERROR = 2
-_DESCRIPTOR = re.compile(r"/dev/(?:stderr|fd/([0-9]{1,9}))")  # of a file that is open, as a shell makes it of >(...)
+_DESCRIPTOR = re.compile(r"/dev/(?:stderr|fd/([0-9]{1,9}))")  # of an open file, as a shell creates for >(...)
 _OTHERS = (".zstd", ".zip", ".lz4", ".lzma", ".lz", ".lzo", ".z", ".br", ".7z", ".rar", ".tgz", ".tbz2", ".txz")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -120,9 +120,9 @@ class Writable(Protocol):
 
 
 def plain_name(source: str | Path) -> Path:
-    """Return the name of a file without directory and the suffix of compressed data: ``data/a.svm.gz`` gives ``a.svm``.
+    """Return a file name without directory and compression suffix: ``data/a.svm.gz`` gives ``a.svm``.
 
-    Suffixes of compressed data that are not read are left out too.
+    Suffixes of unsupported compression formats are removed too.
     """
     name = Path(file_name(source).name)
     return name.with_suffix("") if compression_named(name) else name
@@ -134,30 +134,30 @@ def stem(source: str | Path) -> str:
 
 
 def is_plain(stream: Readable) -> bool:
-    """Whether a stream that `open_input` has opened gives the bytes of the file, which is not compressed."""
+    """Return whether a stream that `open_input` has opened returns the bytes of the file, which is not compressed."""
     return isinstance(stream, BufferedReader) and not isinstance(stream, Joined)
 
 
 def compression_named(source: str | Path) -> str | None:
-    """Return the suffix of a name if it is that of compressed data or archives, also of those that are not read."""
+    """Return the suffix of a name if it indicates compressed data or archives, including unsupported ones."""
     suffix = file_name(source).suffix
     return suffix if suffix.lower() in COMPRESSED + _OTHERS else None
 
 
 def bytes_of(source: Source) -> Bytes | None:
-    """Return how many bytes are read from files, as progress counts them; None where one has no size before that."""
+    """Return how many bytes will be read from files, as progress counts them; None if a size is unknown beforehand."""
     files = [Path(file) for file in files_of(source)]
     return Bytes(sum(file.stat().st_size for file in files)) if all(map(Path.is_file, files)) else None
 
 
 @contextmanager
 def open_input(source: str | Path) -> Iterator[Readable]:
-    """Open a file for reading, decompressed if its suffix is in `COMPRESSED`, or its content begins so.
+    """Open a file for reading, decompressed if its suffix is in `COMPRESSED`, or its first bytes indicate it.
 
     `source`: a file, a URL, or ``-`` for standard input.
     Raises InputError (when it is opened: no such file, a directory, no permission; while it is read in the ``with``
-    block: the compressed data are damaged, cut short, or not compressed; or a connection fails; or features and labels
-    in two files do not fit).
+    block: the compressed data are damaged, truncated, or not compressed; or a connection fails; or features and labels
+    in two files do not match).
     """
     pair = _pair(source)
     if pair is None:
@@ -169,13 +169,13 @@ def open_input(source: str | Path) -> Iterator[Readable]:
 
 
 def labels_beside(source: str | Path) -> Path | None:
-    """Return the file that has the labels of a data file; None where it has its own."""
+    """Return the file with the labels of a data file; None if the data file contains them itself."""
     return pair.labels if (pair := _pair(source)) else None
 
 
-# The two files of data of the Extreme Classification Repository: features in ``trn_X_Xf.txt``, with the header ``n d``
+# The two data files of the Extreme Classification Repository: features in ``trn_X_Xf.txt``, with the header ``n d``
 # and lines ``index:value ...``; labels beside them in ``trn_X_Y.txt``, with the header ``n q`` and lines
-# ``label:1 ...``. ``X.txt`` and ``Y.txt`` are such files, too. Either name means both files, which are read as one.
+# ``label:1 ...``. ``X.txt`` and ``Y.txt`` are such files, too. Either name refers to both files, which are read as one.
 _NAME = re.compile(r"(|.*[^A-Za-z])(Xf?|Y)(\..*)")
 _HEADER_BYTES = 100
 _LABELS = re.compile(rb"(?:[0-9]+:1(?:\.0*)?(?:[ \t]+|(?=\r?\Z)))*\r?")
@@ -184,16 +184,16 @@ _FEATURES = re.compile(rb"[0-9]+:|\r?\Z")
 
 
 class _Pair(NamedTuple):
-    """The files of the same instances."""
+    """Two files about the same instances."""
 
     features: Path
     labels: Path
 
 
 def _pair(source: str | Path) -> _Pair | None:
-    """Return the two files that a name means; None where it means one file.
+    """Return the two files that a name refers to; None if it refers to one file.
 
-    Both are there, and begin with a header of two numbers.
+    Both exist, and begin with a header of two numbers.
     """
     name = None if is_url(source) else _NAME.fullmatch(Path(source).name)
     if name is None:
@@ -213,7 +213,7 @@ def _header(path: Path) -> Header | None:
 
 
 def _joined(pair: _Pair) -> Iterator[bytes]:
-    """Yield the lines of both files as those of one: the header ``n d q``, then ``label,label index:value ...``."""
+    """Yield the lines of both files as one file: the header ``n d q``, then ``label,label index:value ...``."""
     (n, _, d), (m, _, q) = (_header(path) or (0, 0, 0) for path in pair)
     if n != m:
         problem = f"the header declares {m} instances, but {n} in {pair.features}; are both files of the same data?"
@@ -233,7 +233,7 @@ def _joined(pair: _Pair) -> Iterator[bytes]:
 
 
 def _lines_below_header(path: Path) -> Iterator[bytes]:
-    with _opened(path) as stream:  # an error names the file that has it
+    with _opened(path) as stream:  # an error names the file that contains it
         stream.readline()
         for line in iter(stream.readline, b""):
             yield line.removesuffix(b"\n").strip(b" \t")
@@ -267,7 +267,7 @@ def _opened(source: str | Path) -> Iterator[Readable]:
 def refuse_unreadable(files: Iterable[str]) -> None:
     """Raise now the InputError that opening one of several files would raise later, perhaps after hours.
 
-    Pipes and URLs are not opened: a pipe may have one reader only, and a URL may be slow.
+    Pipes and URLs are not opened: a pipe may only have one reader, and a URL may be slow.
     """
     for file in files:
         path = Path(file)
@@ -280,7 +280,7 @@ def _decompressed(raw: BufferedReader, source: str | Path) -> Readable:
     suffix = file_name(source).suffix
     match suffix if suffix in COMPRESSED else compression_of(raw.peek(SIGNATURE_BYTES)):
         case ".gz":
-            if not raw.peek(1):  # a file of no bytes, which gzip, unlike the others, would take for empty data
+            if not raw.peek(1):  # an empty file, which gzip, unlike the others, would accept as empty data
                 raise EOFError
             return gzip.GzipFile(fileobj=raw, mode="rb")
         case ".bz2":
@@ -301,11 +301,11 @@ def _zstd(file: str | Path) -> Any:
 
 
 def _contents(raw: BufferedReader, decompressor: Callable[[], Any], padding: bytes = b"") -> Iterator[bytes]:
-    """Yield the content of one or more compressed streams, one after another.
+    """Yield the contents of one or more compressed streams, one after another.
 
-    The standard library stops without an error at what follows the first stream and is not another one: it would lose
-    what a damaged second stream holds.
-    `padding`: a byte that may be between and after streams.
+    The standard library stops without an error at anything after the first stream that is not another stream: it would
+    lose the content of a damaged second stream.
+    `padding`: a byte that may occur between and after streams.
     """
     stream = decompressor()
     while True:
@@ -349,14 +349,13 @@ def open_output(target: str | Path, beside: ExitStack | None = None) -> Iterator
     """Open a file for writing. It appears under its name when the ``with`` block has succeeded, or not at all.
 
     The bytes go to a temporary file in the same directory, which replaces the target at the end, and is removed if
-    anything fails. If the target is a symbolic link, the file that it points to is replaced. A file that is replaced
-    keeps its permissions. A target that is not a regular file (a pipe, ``/dev/null``) or that is open already
-    (``/dev/stderr``, ``/dev/fd/9``) is written directly; ``-`` is standard output. With a suffix in
-    `COMPRESSED` it is compressed: always the same bytes for the same content. MpuError where the file cannot be created
-    there, or the device is full.
+    anything fails. If the target is a symbolic link, the file that it points to is replaced. A replaced file keeps its
+    permissions. A target that is not a regular file (a pipe, ``/dev/null``) or that is already open (``/dev/stderr``,
+    ``/dev/fd/9``) is written directly; ``-`` is standard output. With a suffix in `COMPRESSED`, it is compressed:
+    always to the same bytes for the same content. MpuError if the file cannot be created there, or the device is full.
 
-    `beside`: other outputs, which are closed when all of this one is on the disk, and appear before it: so both are
-    there, or neither is.
+    `beside`: other outputs, which are closed once this one is completely on the disk, and appear before it: so both
+    exist, or neither.
     """
     try:
         with ExitStack() as stack:
@@ -396,7 +395,7 @@ def refuse_unwritable(*targets: str | Path | None) -> None:
 
 
 class _AbortedError(Exception):
-    """Leaves `open_output` without writing anything."""
+    """Raised to leave `open_output` without writing anything."""
 
 
 def _destination(target: str | Path) -> AbstractContextManager[BinaryIO]:
@@ -435,12 +434,12 @@ def _read(stream: Readable, n_bytes: int, source: str, line: int) -> bytes:
 
 
 def blocks(stream: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> Iterator[tuple[int, bytes]]:
-    """Cut a stream into blocks of whole lines, of at most `block_bytes` and the longest line.
+    """Cut a stream into blocks of whole lines, of at most `block_bytes` plus the longest line.
 
     Yield the number of the block's first line, from 1, and the lines, never empty; only the last block may end without
-    a newline. InputError, which names `source`, where a line is longer than `MAX_LINE_BYTES` without its newline.
+    a newline. InputError, which names `source`, if a line is longer than `MAX_LINE_BYTES` without its newline.
     """
-    import numpy as np  # help texts, which come this way too, need none
+    import numpy as np  # not needed for help texts, which also import this
 
     block_bytes = min(block_bytes, MAX_LINE_BYTES)  # so a line can be too long only if it does not end within one read
     first_line = 1
@@ -470,9 +469,9 @@ OpenSource = Callable[[str | Path], AbstractContextManager[Readable]]
 
 @contextmanager
 def read_twice(source: str | Path, opened: OpenSource = open_input) -> Iterator[Open]:
-    """Yield a function that opens a file, as often as it is called; errors as for `opened`.
+    """Yield a function that opens a file as often as it is called; errors as for `opened`.
 
-    What cannot be read twice (standard input, a pipe) is copied to a temporary file at first.
+    Sources that cannot be read twice (standard input, a pipe) are first copied to a temporary file.
     """
     if str(source) != STANDARD_STREAM and Path(source).is_file():
         yield lambda: opened(source)

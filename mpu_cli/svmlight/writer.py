@@ -13,7 +13,7 @@ from mpu_cli.svmlight.grammar import plain_labels
 from mpu_cli.svmlight.reader import Preamble
 from mpu_cli.svmlight.streams import Readable, Writable, blocks
 
-# The labels of each instance in whole lines, perhaps none; comment lines have no match.
+# The labels of each instance in whole lines, possibly none; comment lines do not match.
 _LABELS = re.compile(rb"^(?!#|\Z)(?:[0-9,]+(?=[ \t\r\n#]|\Z))?", re.MULTILINE)
 _ENDS_LABELS = {b"", b" ", b"\t", b"\r", b"\n"}
 
@@ -21,24 +21,24 @@ _ENDS_LABELS = {b"", b" ", b"\t", b"\r", b"\n"}
 class LabelledLines(NamedTuple):
     """Some lines of a file: instances, which can be written with other labels."""
 
-    top: bytes  # of the file, before them
+    top: bytes  # the text before them at the start of the file
     lines: bytes  # with plain labels
     texts: list[dict[int, bytes]]  # as `find_labels` returns them
     labels: np.ndarray  # int64, shape (a,): the labels of all instances, one after another
     sizes: np.ndarray  # int, shape (n,): how many of them each instance has
 
     def chosen(self, is_chosen: np.ndarray) -> list[list[bytes]]:
-        """Return, by instance, the texts of some labels; `is_chosen`: bool, shape (a,)."""
+        """Return the texts of some labels by instance; `is_chosen`: bool, shape (a,)."""
         each = iter(is_chosen.tolist())
         return [[text for text in labels.values() if next(each)] for labels in self.texts]
 
     def written(self, labels: Iterable[Iterable[bytes]]) -> bytes:
-        """Return the lines with other labels of each instance, as `with_labels`."""
+        """Return the lines with other labels for each instance, like `with_labels`."""
         return self.top + with_labels(self.lines, labels)
 
 
 def labelled_lines(stream: Readable, source: str) -> Iterator[LabelledLines]:
-    """Yield the lines of a file in blocks. It has been read before, so a line without plain labels is a changed one."""
+    """Yield a file's lines in blocks. It has been read before: a line without plain labels has changed."""
     preamble = Preamble()
     for first_line, block in blocks(stream, source):
         start = preamble.end_in(block, first_line)
@@ -52,9 +52,9 @@ def labelled_lines(stream: Readable, source: str) -> Iterator[LabelledLines]:
 
 
 def find_labels(block: bytes) -> list[dict[int, bytes]]:
-    """Return the labels of each instance in the order of the file, each once, with its text.
+    """Return the labels of each instance in file order, each once, with its text.
 
-    `block`: whole lines that follow the grammar, with `plain_labels`, without the header; ValueError where they do not.
+    `block`: whole lines that follow the grammar, with `plain_labels`, without the header; ValueError if they do not.
 
     >>> find_labels(b"3,07 1:0.5\\n2:1\\n")
     [{3: b'3', 7: b'07'}, {}]
@@ -64,9 +64,9 @@ def find_labels(block: bytes) -> list[dict[int, bytes]]:
 
 
 def with_labels(block: bytes, labels: Iterable[Iterable[bytes]]) -> bytes:
-    """Return the same lines with other labels of each instance. Every other byte stays the same.
+    """Return the same lines with other labels for each instance. Every other byte stays the same.
 
-    But a space is inserted where the line would otherwise no longer be an instance, or begin with a comment.
+    However, a space is inserted if the line would otherwise no longer be an instance, or begin with a comment.
 
     >>> with_labels(b"3 1:0.5\\n2:1\\n", [[b"3", b"7"], [b"4", b"5"]])
     b'3,7 1:0.5\\n4,5 2:1\\n'
@@ -86,7 +86,7 @@ _ROWS, _ENTRIES = 4096, 1 << 16
 
 
 def write_instances(stream: Writable, dataset: Dataset) -> None:
-    """Write instances as LIBSVM lines. Reading them gives the same numbers, bit for bit.
+    """Write instances as LIBSVM lines. Reading them returns the same numbers, bit for bit.
 
     The line of an instance without labels starts with a space.
     """
@@ -100,15 +100,15 @@ def write_instances(stream: Writable, dataset: Dataset) -> None:
 def label_lines(indptr: np.ndarray, ids: np.ndarray) -> bytes:
     """Return one line ``label,label,...`` per instance, with labels in the order of `ids`.
 
-    Instance i has the labels ``ids[indptr[i]:indptr[i + 1]]``; possibly none, which gives an empty line.
+    Instance i has the labels ``ids[indptr[i]:indptr[i + 1]]``; possibly none, which results in an empty line.
     """
     return _lines(_joined_rows(map(str, ids.tolist()), indptr, ","))
 
 
 def score_lines(indptr: np.ndarray, ids: np.ndarray, probabilities: np.ndarray) -> bytes:
-    """Return one line ``label:probability label:probability ...`` per instance, as `label_lines` does.
+    """Return one line ``label:probability label:probability ...`` per instance, like `label_lines`.
 
-    Probabilities are written with the fewest digits that give the same float32 when read.
+    Probabilities are written with the fewest digits that yield the same float32 when read.
     """
     return _lines(_joined_rows(_pairs(ids, probabilities), indptr, " "))
 
@@ -116,7 +116,7 @@ def score_lines(indptr: np.ndarray, ids: np.ndarray, probabilities: np.ndarray) 
 def label_and_score_lines(indptr: np.ndarray, ids: np.ndarray, probabilities: np.ndarray, chosen: np.ndarray) -> bytes:
     """Return one line ``label,... label:probability ...`` per instance: the chosen labels, then the scores of all.
 
-    A line without chosen labels starts with a space. Others as for `score_lines`.
+    A line without chosen labels starts with a space. Otherwise as for `score_lines`.
     """
     scores = _joined_rows(_pairs(ids, probabilities), indptr, " ")
     ends = np.concatenate([[0], np.cumsum(chosen)])[indptr]
@@ -130,7 +130,7 @@ def _lines(rows: list[str]) -> bytes:
 
 def _pairs(ids: np.ndarray, values: np.ndarray) -> list[str]:
     pairs: list[str] = []
-    for start in range(0, len(ids), _ENTRIES):  # NumPy's texts of numbers have 128 bytes each
+    for start in range(0, len(ids), _ENTRIES):  # NumPy's number strings take 128 bytes each
         batch = slice(start, start + _ENTRIES)
         shortest = np.asarray(values[batch], np.float32).astype("U").tolist()
         numbers = ids[batch].tolist()
