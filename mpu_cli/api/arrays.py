@@ -258,6 +258,8 @@ def _without_unknown(y: Any, pos_label: Any = None) -> tuple[Any, csr_array | No
         refuse_broken(y, "y")
         matrix = csr_array(y, copy=True)
         unknown = csr_array(matrix != matrix)
+    elif are_label_sets(y):
+        return y, None  # which `indicator` refuses
     else:
         matrix = np.ma.getdata(y) if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
         if matrix.ndim != 2 or (matrix.dtype.kind not in "fO" and matrix is y and pos_label is None):
@@ -319,6 +321,8 @@ def as_csr(matrix: Any) -> csr_array:
 
 def indicator(y: Any, name: str = "y") -> csr_array:
     """Check an indicator matrix, dense or sparse, and return it as a CSR array of bool without stored zeros."""
+    if are_label_sets(y):
+        raise DataError(f"{name} has label sets: convert them with sklearn.preprocessing.MultiLabelBinarizer")
     return _matrix(y, name, None, (0, 1)).astype(bool)
 
 

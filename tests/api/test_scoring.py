@@ -61,6 +61,8 @@ def test_propensities_of_an_indicator_matrix():
         (jain_propensities, ([[1], [1], [1]],), {"a": -1}),
         (jain_propensities, ([[1], [1], [1]],), {"b": 0}),
         (jain_propensities, ([[1], [1], [0.5]],), {}),
+        (corrected_metrics, ([["a"], []], [["a"], ["b"]]), {"c": 1}),
+        (ranking_metrics, ([["a"], []], [[1, 0], [0, 1]]), {}),
     ],
 )
 def test_what_is_refused(function, arguments, options):
