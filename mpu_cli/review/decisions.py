@@ -1,29 +1,29 @@
-"""Review files: decisions of people about labels, one on each line.
+"""Review files: people's decisions about labels, one on each line.
 
-Tab-separated text, or what spreadsheets and people make of it: CSV, a byte order mark, CRLF or CR alone, empty lines,
-comments that start with ``#``, capital letters and spaces around names of columns and values, empty fields at the end
-of a line that are missing or too many, and other columns. The first line names the columns:
+Tab-separated text, or variants from spreadsheets and people: CSV, a byte order mark, CRLF or CR alone, empty lines,
+comments that start with ``#``, capital letters and spaces around column names and values, missing or surplus empty
+fields at the end of a line, and other columns. The first line names the columns:
 
 - ``instance``: the number of an instance of the data, from 1;
-- ``id``, optional: the id of its record, where the data have ids; it may stand alone, without the number;
+- ``id``, optional: the id of the instance's record, if the data have ids; it may replace the number;
 - ``label``: the number of a label, its name if there are names, or ``*``;
-- ``number``, optional: the number of this label, for those who read the file without names;
+- ``number``, optional: the label's number, for readers of the file who lack the names;
 - ``verdict``: ``yes`` or ``no``, in any case; a line without verdict is undecided, and skipped;
 - ``source``, optional: ``sample`` if the instance was drawn at random; ``suggestion`` if a person or a program picked
-  it; ``question`` if this cell alone was drawn, by chance; ``added`` if somebody added a label that nobody had
+  it; ``question`` if only this cell was drawn, by chance; ``added`` if somebody added a label that had not been
   suggested; empty if unknown. Without the column, all instances were drawn at random;
 - ``drawn``, of questions: the probability with which the cell was drawn;
-- ``probability``, optional: what was claimed of a suggestion or a question when it was made. A decision without it in a
-  file that has it counts as ``added``;
-- ``why``, of suggestions, optional: what speaks most for the label, separated by semicolons;
-- ``reviewer``, optional: who has decided.
+- ``probability``, optional: the probability claimed for a suggestion or a question when it was made. A decision without
+  it in a file with this column counts as ``added``;
+- ``why``, of suggestions, optional: the main evidence for the label, separated by semicolons;
+- ``reviewer``, optional: who decided.
 
-A comment ``# suggestions N`` says with how many lines of suggestions the file was written. Where these are still there,
-and none before the last decided one is undecided, the list was answered in order: its decisions are a sample of what
-was claimed, even if all are ``yes``.
+A comment ``# suggestions N`` contains the number of suggestions with which the file was written. If all of these lines
+still exist, and none before the last decided one is undecided, the list was answered in order: its decisions are a
+sample of the claims, even if all are ``yes``.
 
-``*`` with ``no`` completes the label set of the instance: labels that are annotated or ``yes`` are true, all others are
-false. Lines may have any order. A decision may be repeated, in one file or in several.
+``*`` with ``no`` completes the instance's label set: labels that are annotated or ``yes`` are true, all others are
+false. Lines may be in any order. A decision may be repeated, in one file or in several.
 """
 
 import csv
@@ -61,10 +61,10 @@ SAMPLE, SUGGESTION, QUESTION, ADDED = "sample", "suggestion", "question", "added
 _VERDICTS = {YES: 1, NO: 0, "": UNDECIDED}
 _SOURCES = {SAMPLE: True, SUGGESTION: False, QUESTION: False, ADDED: False, "": False}
 _COLUMNS = INSTANCE, ID, LABEL, NUMBER, VERDICT, SOURCE, DRAWN, PROBABILITY, WHY, REVIEWER
-_LONGEST_COMMENT = 200  # characters of one that tells of the data
+_LONGEST_COMMENT = 200  # characters of a comment about the data
 _ROWS = 1 << 16
 _log = logging.getLogger(__name__)
-_MOST_DISPUTED = 10  # that a warning lists
+_MOST_DISPUTED = 10  # cells that a warning lists
 T = TypeVar("T", bound=Hashable)
 
 
@@ -76,12 +76,12 @@ class Decisions:
     label: np.ndarray  # int64: its number; `NOTHING_ELSE` for ``*``
     verdict: np.ndarray  # bool: whether the label is true; False for ``*``
     is_sample: np.ndarray  # bool: whether the instance was drawn at random
-    file: np.ndarray  # int64: the file of the decision, a position in `files`,
+    file: np.ndarray  # int64: the file with the decision, a position in `files`,
     line: np.ndarray  # int64: and its line there, from 1; the first of several that agree
-    chance: np.ndarray  # float64: the probability with which the cell was drawn as a question; NaN: it was not
+    chance: np.ndarray  # float64: the probability with which the cell was drawn as a question; NaN if it was not
     origin: np.ndarray  # int8: the `HowDecided`; the largest of several
-    probability: np.ndarray  # float64: what was claimed of the cell when it was decided; NaN where the files do not say
-    reviewer: np.ndarray  # object: who decided; empty where the files do not say
+    probability: np.ndarray  # float64: the probability claimed for the cell when it was decided; NaN if unknown
+    reviewer: np.ndarray  # object: who decided; empty if absent from the files
     files: tuple[str, ...]  # as the user named them
     checksums: tuple[str | None, ...]  # of the data that each file numbers (`checksum`); None if the file has none
     names: LabelNames | None = None  # of labels, for errors
@@ -90,7 +90,7 @@ class Decisions:
         return len(self.instance)
 
     def write(self, out: Writable, ids: RecordIds | None = None) -> None:
-        """Write these decisions, as they were read."""
+        """Write these decisions as they were read."""
         is_added = (self.origin == HowDecided.ADDED) & self.verdict
         kinds = np.select([self.is_sample, ~np.isnan(self.chance), is_added], [SAMPLE, QUESTION, ADDED], SUGGESTION)
         write(
@@ -110,7 +110,7 @@ class Decisions:
         return InputError(self.files[self.file[i]], int(self.line[i]), problem)
 
     def place(self, i: int) -> str:
-        """Return file and line of decision i, for errors."""
+        """Return the file and line of decision i, for errors."""
         return f"{shown(self.files[self.file[i]])}:{self.line[i]}"
 
 
@@ -122,12 +122,12 @@ def read(
     """Read one or several review files as one.
 
     A label on which two files contradict each other is left undecided, and so is ``*`` of its instance, since it would
-    make the label false; a warning says how far the files agree.
+    make the label false; a warning reports the agreement between the files.
 
-    `sources`: plain, or ``.gz``, ``.bz2``, ``.xz``, ``.zst``; ``-`` is standard input; or what `read_cells` has read.
-    `names`, `ids`: names that labels, and ids that instances, may have in the files.
-    Raises InputError (a file or a line breaks this format, or two decisions of a file contradict each other; the error
-    names both).
+    `sources`: plain, or ``.gz``, ``.bz2``, ``.xz``, ``.zst``; ``-`` is standard input; or the results of `read_cells`.
+    `names`, `ids`: the names of labels, and the ids of instances, that the files may contain.
+    Raises InputError (a file or a line breaks this format, or two decisions in a file contradict each other; the error
+    contains both).
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -139,7 +139,7 @@ def read(
     (array([0, 0]), array([-1,  7]), array([False,  True]))
     """
     files = [one if isinstance(one, WrittenCells) else read_cells(one, names, ids) for one in sources]
-    nothing = WrittenCells("", {VERDICT: []}, [], None, None, *[np.zeros(0, np.int64)] * 2)  # where there is no file
+    nothing = WrittenCells("", {VERDICT: []}, [], None, None, *[np.zeros(0, np.int64)] * 2)  # if there are no files
     parts = [_decided(cells, number) for number, cells in enumerate([*files, nothing])]
     every = Decisions(
         **{name: np.concatenate([part[name] for part in parts]) for name in parts[0]},
@@ -151,11 +151,11 @@ def read(
 
 
 def _undisputed(every: Decisions, ids: RecordIds | None) -> Decisions:
-    """Leave out labels on which files contradict each other, and ``*`` of their instances; warn how far they agree.
+    """Leave out labels on which files contradict each other, and ``*`` of their instances; warn about the agreement.
 
-    What one person has decided and both files have is no agreement of two.
+    A decision by one person that is in both files does not count as agreement of two.
     """
-    said: list[dict[tuple[int, int], tuple[bool, str, str]]] = []  # by cell: is it true, who says so, and where
+    said: list[dict[tuple[int, int], tuple[bool, str, str]]] = []  # by cell: verdict, reviewer and place
     for file, name in enumerate(every.files):
         one = _each_once(_part(every, every.file == file), ids)
         where = [
@@ -205,19 +205,19 @@ class WrittenCells:
     """The rows of a file of cells."""
 
     source: str  # the file, as the user named it
-    columns: dict[str, list[str]]  # those of the format that exist, without blanks around values
+    columns: dict[str, list[str]]  # the existing columns of the format, without blanks around values
     lines: list[int]  # line of the file of each row, from 1
-    checksum: str | None  # of the data that it numbers, as a comment tells
-    size: int | None  # with how many suggestions it was written, as a comment tells
+    checksum: str | None  # of the data that the instance numbers refer to, from a comment
+    size: int | None  # with how many suggestions it was written, from a comment
     instance: np.ndarray  # int64, shape (m,): from 0
     label: np.ndarray  # int64, shape (m,)
 
     def column(self, name: str) -> list[str]:
-        """Return the values of a column, which are empty where there is none."""
+        """Return the values of a column; empty ones if it is absent."""
         return self.columns.get(name) or [""] * len(self.lines)
 
     def claims(self) -> np.ndarray:
-        """Return the probabilities that were claimed: float64, shape (m,); NaN for an empty text."""
+        """Return the claimed probabilities: float64, shape (m,); NaN for an empty text."""
         return _translate(self, self.column(PROBABILITY), probability, float)
 
     def chances(self) -> np.ndarray:
@@ -227,7 +227,7 @@ class WrittenCells:
 
 
 def read_cells(source: str | Path, names: LabelNames | None = None, ids: RecordIds | None = None) -> WrittenCells:
-    """Read a review file, or one of suggestions; arguments and errors as for `read`."""
+    """Read a review file, or a file of suggestions; arguments and errors as for `read`."""
     columns, lines, comments = _read_table(str(source))
     none = np.zeros(0, np.int64)
     cells = WrittenCells(str(source), columns, lines, *_noted(str(source), comments), none, none)
@@ -241,7 +241,7 @@ def read_cells(source: str | Path, names: LabelNames | None = None, ids: RecordI
 
 
 def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], list[tuple[int, str]]]:
-    """Read the columns of a file that this format has, the line of each row, and the comments that tell of the data."""
+    """Read this format's columns from a file, the line number of each row, and the comments about the data."""
     comments: list[tuple[int, str]] = []
     with closing(text_lines(source)) as text:
         rows = _rows(chain(next(text, "").split("\r"), text), comments)  # with CR alone, there is one line
@@ -271,7 +271,7 @@ def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], list[tupl
             raise InputError(source, number, f"two columns are called {twice[:40]}")
         columns: dict[str, list[str]] = {name: [] for name in header if name in _COLUMNS}
         places = [(header.index(name), column) for name, column in columns.items()]
-        same: dict[str, str] = {}  # so that a repeated value is in memory once
+        same: dict[str, str] = {}  # so that a repeated value is in memory only once
         lines = []
         for number, line in rows:
             values = values_of(line, number)
@@ -286,9 +286,9 @@ def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], list[tupl
 
 
 def _rows(text: Iterable[str], comments: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield the lines with values, and their numbers; add comments that tell of the data to a list."""
+    """Yield the lines with values, and their numbers; append comments about the data to a list."""
     for number, line in enumerate(text, 1):
-        if line.startswith(("#", '"#')):  # spreadsheets put quotation marks around text that has a comma
+        if line.startswith(("#", '"#')):  # spreadsheets quote a text that contains a comma
             comment = line[:_LONGEST_COMMENT].strip(' \t,;"')[1:].strip()
             if comment.lower().startswith(("checksum", "suggestions")):
                 comments.append((number, comment))
@@ -297,7 +297,7 @@ def _rows(text: Iterable[str], comments: list[tuple[int, str]]) -> Iterator[tupl
 
 
 def _noted(source: str, comments: Iterable[tuple[int, str]]) -> tuple[str | None, int | None]:
-    """Return the checksum of the data and the number of suggestions that the comments of a file tell."""
+    """Return the checksum of the data and the number of suggestions in a file's comments."""
     checksum, size = None, None
     for number, text in comments:
         word, *values = text.lower().split()
@@ -314,7 +314,7 @@ def _noted(source: str, comments: Iterable[tuple[int, str]]) -> tuple[str | None
 
 
 def label_number(text: str, names: LabelNames | None = None) -> int:
-    """Return the label of a number, or of a name if there are names; `NOTHING_ELSE` for ``*``."""
+    """Return the label with a number, or with a name if there are names; `NOTHING_ELSE` for ``*``."""
     if text == STAR:
         return NOTHING_ELSE
     if names is None and not is_number(text):
@@ -333,14 +333,14 @@ def label_text(label: int, names: LabelNames | None = None) -> str:
 
 
 def _word(text: str, name: str, words: Mapping[str, int]) -> int:
-    """Return what a word of a column means."""
+    """Return the code of a word in a column."""
     if text.lower() not in words:
         raise ValueError(f"{name} {quoted(text)} is not one of {', '.join(filter(None, words))} and empty")
     return words[text.lower()]
 
 
 def chance(text: str, source: str) -> float:
-    """Return the probability with which a question was drawn, above 0 up to 1; NaN where the source is another."""
+    """Return the probability with which a question was drawn, above 0 up to 1; NaN for any other source."""
     if source.lower() != QUESTION:
         return math.nan
     if not 0 < (number := _number(text)) <= 1:
@@ -352,7 +352,7 @@ def chance(text: str, source: str) -> float:
 
 
 def probability(text: str) -> float:
-    """Return a probability, also one with a decimal comma, as spreadsheets write it; NaN for an empty text."""
+    """Return a probability, with a decimal point or, as spreadsheets write it, a comma; NaN for an empty text."""
     if text and not 0 <= _number(text) <= 1:
         raise ValueError(f"probability {quoted(text)} is not a number from 0 to 1")
     return _number(text)
@@ -366,7 +366,7 @@ def _number(text: str) -> float:
 
 
 def _instance(number: str, key: str, ids: RecordIds | None) -> int:
-    """Return the instance, from 0, of a number from 1, or of the id of its record where there is no number."""
+    """Return the instance, from 0, with a number from 1, or with the id of its record if there is no number."""
     if key and not number:
         if ids is None:
             raise ValueError(f"id {quoted(key)} has no instance number beside it, and the data have no ids")
@@ -384,7 +384,7 @@ def _instance(number: str, key: str, ids: RecordIds | None) -> int:
 
 
 def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
-    """Return the columns of `Decisions` of one file, for its lines with a verdict."""
+    """Return the columns of `Decisions` from one file, for its lines with a verdict."""
     instance, label, sources = cells.instance, cells.label, cells.column(SOURCE)
     is_sample = np.ones(len(cells.lines), bool)
     if SOURCE in cells.columns:
@@ -424,7 +424,7 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
 def _translate(
     cells: WrittenCells, values: Sequence[T], number: Callable[[T], float], kind: type[float] = int
 ) -> np.ndarray:
-    """Convert values of rows to numbers by a function, which raises a ValueError with the reason if one is wrong."""
+    """Convert the values in rows with a function, which raises a ValueError with the reason if one is wrong."""
     translated: dict[T, float] = {}
     for value in dict.fromkeys(values):  # in order, so that the first wrong line is reported
         try:
@@ -435,9 +435,9 @@ def _translate(
 
 
 def _each_once(every: Decisions, ids: RecordIds | None) -> Decisions:
-    """Sort decisions, and keep the first of those that agree; a sample if one of them is, with the largest origin.
+    """Sort decisions, and keep the first of equal ones; a sample if one of them is, with the largest origin.
 
-    Chance and claim come from the last one that has them.
+    Chance and claim are taken from the last one that has them.
     """
     order = np.lexsort((every.label, every.instance))  # stable
     instance, label, verdict = every.instance[order], every.label[order], every.verdict[order]
@@ -475,13 +475,13 @@ class Suggested:
     """A label that may be missing from an instance."""
 
     label: int
-    probability: float | None = None  # None: nobody knows
-    drawn: float | None = None  # the probability with which it was drawn as a question; None: it is none
-    why: tuple[str, ...] = ()  # features of the instance that speak for it
+    probability: float | None = None  # None: unknown
+    drawn: float | None = None  # the probability with which it was drawn as a question; None: not a question
+    why: tuple[str, ...] = ()  # features of the instance that are evidence for it
 
     @property
     def shown(self) -> float | None:
-        """The probability that people see: none of a question, which they answer without it."""
+        """The probability shown to people: None for a question, which they answer without it."""
         return self.probability if self.drawn is None else None
 
 
@@ -489,14 +489,14 @@ SuggestedByInstance = dict[int, list[Suggested]]
 
 
 def suggestions_of(cells: WrittenCells, data: Dataset, source: str | Path, checksum: str) -> SuggestedByInstance:
-    """Return the suggestions of a review file with a column ``probability``, if there is one.
+    """Return the suggestions in a review file with a column ``probability``, if it exists.
 
-    Lines that are decided, or suggest an annotated label, are skipped. So are all after the first of a cell.
+    Lines that are decided, or suggest an annotated label, are skipped, and so are repeated cells.
 
     `source`: the file of the data, as the user named it.
     `checksum`: the checksum of the data.
     Returns: suggested labels by instance; instances in the order of the file, labels with the most probable first.
-    Raises InputError (the file is not one of suggestions, or does not belong to the data).
+    Raises InputError (the file is not a file of suggestions, or does not belong to the data).
     """
     refuse_other_data(cells.source, cells.checksum, checksum, source)
     suggested: dict[int, dict[int, Suggested]] = {}
@@ -525,7 +525,7 @@ def labels_of(data: Dataset, instance: int) -> list[int]:
     return data.labels.indices[indptr[instance] : indptr[instance + 1]].tolist()
 
 
-def write(  # noqa: PLR0913 - the columns of a line, and what the file says of the data
+def write(  # noqa: PLR0913 - the columns of a line, and information about the data
     out: Writable,
     instance: np.ndarray,
     label: np.ndarray,
@@ -541,17 +541,17 @@ def write(  # noqa: PLR0913 - the columns of a line, and what the file says of t
     names: LabelNames | None = None,
     ids: RecordIds | None = None,
 ) -> None:
-    """Write a review file, or one of suggestions, which is a review file without verdicts.
+    """Write a review file, or a file of suggestions, which is a review file without verdicts.
 
-    `instance`, `label`: int, shape (m,): of each line, the instance from 0; `NOTHING_ELSE` is written as ``*``.
-    `verdict`: "yes", "no" or "": of each line, or of all.
-    `source`: "sample", "suggestion", "question", "added" or "": of each line, or of all.
+    `instance`, `label`: int, shape (m,): for each line, the instance from 0; `NOTHING_ELSE` is written as ``*``.
+    `verdict`: "yes", "no" or "": for each line, or for all.
+    `source`: "sample", "suggestion", "question", "added" or "": for each line, or for all.
     `probability`, `drawn`: float, shape (m,): further columns; NaN for an empty cell.
-    `why`, `reviewer`: what speaks for the label, and who decided: further columns.
+    `why`, `reviewer`: the evidence for the label, and who decided: further columns.
     `of`: the data file, named in a comment; ``-`` is standard input.
-    `checksum`: of the data, so that the file is refused for other data.
-    `names`: labels are written by these.
-    `ids`: of instances: a further column.
+    `checksum`: the checksum of the data, so that the file is refused for other data.
+    `names`: the names with which labels are written.
+    `ids`: the ids of instances: a further column.
 
     >>> from io import BytesIO
     >>> out = BytesIO()
@@ -591,7 +591,7 @@ CHECKSUM = re.compile("[0-9a-f]{64}")
 
 
 def checksum(features: csr_array) -> str:
-    """Return the SHA-256, hexadecimal, of features: the number of entries of each instance, their indices and values.
+    """Return the SHA-256 of features, hexadecimal: of each instance's number of entries, their indices and values.
 
     >>> one, other = (csr_array(np.array(rows, np.float32)) for rows in ([[1, 2], [3, 4]], [[3, 4], [1, 2]]))
     >>> checksum(one) == checksum(one.copy()), checksum(one) == checksum(other)
@@ -622,6 +622,6 @@ def refuse_other_data(file: str, theirs: str | None, own: str, source: Source) -
 
 
 def no_instance(instance: int, source: Source, n: int) -> str:
-    """Return the message that there are only n instances."""
+    """Return the message that only n instances exist."""
     last = f"the last of {shown(source)} is {n}"
     return f"there is no instance {instance + 1}: {last}; was this file made for another one?"

@@ -1,4 +1,4 @@
-"""Matching decisions of people with the data that they are about."""
+"""Matching people's decisions with the data that they are about."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ class ReviewCounts:
     decisions: int  # Decisions, one for each cell.
     found: int  # Labels that are true and were not annotated.
     refuted: int  # Annotated labels that are false.
-    unused: int  # Decisions on labels that are true nowhere.
-    new_labels: list[int]  # Labels that were verified as true, and are annotated nowhere.
+    unused: int  # Decisions on labels that are true for no instance.
+    new_labels: list[int]  # Labels that were verified as true, and are annotated for no instance.
     closed: int  # Instances whose label set is complete.
     sampled: int  # How many of them were drawn at random.
 
     def cautions(self, names: LabelNames | None = None) -> list[str]:
-        """Return warnings of possible mistakes in a review, with these names of labels."""
+        """Return warnings about possible mistakes in a review; `names`: the names of the labels."""
         cautions = []
         if self.new_labels:
             texts = [str(label) if names is None else names.shown(label) for label in self.new_labels[:5]]
@@ -46,7 +46,7 @@ class ReviewCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class Reviewed:
-    """What decisions change in training data, by their fields: `verified` and what follows are as in `Problem`."""
+    """The changes to training data from decisions, by field: `verified` and the fields below are as in `Problem`."""
 
     labels: csr_array  # bool, shape (n, q): annotated labels; column k is label ``ids[k]``
     ids: np.ndarray  # int, shape (q,): labels that are annotated, or decided to be true, at least once, ascending
@@ -68,10 +68,10 @@ def match(
 
     `source`: the file of the data, as the user named it.
     `also`: labels to which decisions apply even if they are never true.
-    `checksum_of`: returns the checksum of the features of `data`, called where a review file has one; None: computed.
-    Raises InputError (a review file has the checksum of other data, or an instance that the data do not have).
+    `checksum_of`: returns the checksum of the features in `data`, called if a review file has one; None: computed.
+    Raises InputError (a review file has the checksum of other data, or an instance that does not exist in the data).
 
-    Of two instances, the first has label 3. By decision, label 5 is true of it too, and nothing else.
+    Of two instances, the first has label 3. By decision, label 5 is also true for it, and no other label.
 
     >>> data = Dataset(csr_array(np.array([[0, 0, 0, 1], [0, 1, 0, 0]], bool)), csr_array((2, 1), dtype=np.float32))
     >>> cells = np.zeros(2, int), np.array([NOTHING_ELSE, 5]), np.array([False, True]), np.array([True, True])

@@ -1,8 +1,8 @@
 """The review page: one HTML file that needs no other file and no network.
 
-Texts and names are not trusted. They are data on the page, never markup: JSON in which no ``<`` can end its element,
-shown by scripts as text. The Content-Security-Policy of the page allows only these scripts and styles, by their
-checksums, and no requests.
+Texts and names are untrusted. On the page they are data, never markup: JSON in which no ``<`` can end its element,
+shown as text by scripts. The page's Content-Security-Policy allows only these scripts and styles, by their checksums,
+and no requests.
 """
 
 import hashlib
@@ -43,32 +43,32 @@ _HEAVIEST = 30
 
 @dataclass(frozen=True, kw_only=True)
 class Review:
-    """What is to be reviewed, and what is shown of it."""
+    """The cells to be reviewed, and the information shown about them."""
 
     data: Dataset
     source: str | Path  # the file of the data, as the user named it
-    checksum: str  # of their features (`decisions.checksum`)
+    checksum: str  # of the features (`decisions.checksum`)
     instances: list[int]  # in the order of reviewing
-    is_sample: bool = False  # whether they were drawn at random
-    suggestions: SuggestedByInstance | None = None  # shown for a sample too
+    is_sample: bool = False  # whether the instances were drawn at random
+    suggestions: SuggestedByInstance | None = None  # also shown for a sample
     ids: RecordIds | None = None
-    # The values of the fields that have the text of an instance; of several, the first one is the title. An instance
-    # without is shown by its features
+    # The values of the fields with the text of an instance; with several fields, the first is the title. An instance
+    # without a text is shown by its features
     texts: Mapping[int, tuple[str, ...]] | None = None
     link: str | None = None  # the address of a record, with ``{id}`` in place of its id
-    broader: Mapping[int, Sequence[int]] = field(default_factory=dict)  # the next broader labels of some
-    decided: Decisions | None = None  # before: the page opens with them
+    broader: Mapping[int, Sequence[int]] = field(default_factory=dict)  # the next broader labels of some labels
+    decided: Decisions | None = None  # earlier decisions: the page opens with them
     label_names: LabelNames | None = None
     # From `names.naming.read_names`. Features without a name are shown by number
     feature_names: Names | None = None
 
     def suggested(self, instance: int) -> list[Suggested]:
-        """Return the suggestions of an instance, the most probable first."""
+        """Return the suggestions for an instance, the most probable first."""
         return (self.suggestions or {}).get(instance, [])
 
     @cached_property
     def counts(self) -> np.ndarray:
-        """How often each number of a label is annotated."""
+        """How often each label number is annotated."""
         return np.bincount(self.data.labels.indices)
 
     @cached_property
@@ -82,7 +82,7 @@ class Review:
 
 
 def draw(n: int, size: int, seed: int) -> list[int]:
-    """Draw instances at random. A larger sample of the same seed begins with the smaller one.
+    """Draw instances at random. With the same seed, a larger sample begins with the smaller one.
 
     >>> draw(10, 5, seed=0)[:3] == draw(10, 3, seed=0)
     True
@@ -106,7 +106,7 @@ def choose(n: int, sample: list[int] | None, suggestions: SuggestedByInstance | 
 def page(review: Review) -> bytes:
     """Return the page for reviewing.
 
-    The browser stores its progress, by the checksums of the data and of what is listed.
+    The browser stores its progress under the checksums of the data and of the listed cells.
     """
     # Without ``<``, it contains no end tag and no comment.
     data = json.dumps(_data(review), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -114,7 +114,7 @@ def page(review: Review) -> bytes:
 
 
 def rendered(template: str, **values: Any) -> bytes:
-    """Return the page of a template of this package, in which values are escaped unless it says that they are safe."""
+    """Return the page from a template of this package; values are escaped unless it marks them as safe."""
     environment = Environment(
         loader=PackageLoader(__package__, "assets"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -123,12 +123,12 @@ def rendered(template: str, **values: Any) -> bytes:
 
 
 def _asset(name: str) -> str:
-    """Return the text of a file of this package."""
+    """Return the text of a file in this package."""
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:
-    """Return the checksum of a script or a style, as a Content-Security-Policy has it."""
+    """Return the checksum of a script or a style, in the format of a Content-Security-Policy."""
     return "sha256-" + b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -148,7 +148,7 @@ def _data(review: Review) -> dict[str, Any]:
         i: [place[wide] for wide in review.broader.get(number, ()) if wide in place] for number, i in place.items()
     }
     uris = [None if names is None else names.uri(number) for number in numbers]
-    written, further = {}, {}  # by place: cells in review files that are not just names; names to search for
+    written, further = {}, {}  # by place: cells in review files that differ from the name; names to search for
     if names is not None:
         for i, number in enumerate(numbers):
             if (text := cell(names.written(number))) != names.name(number):
@@ -176,17 +176,17 @@ def _data(review: Review) -> dict[str, Any]:
 
 
 def _uris(uris: list[str | None]) -> dict[str, Any]:
-    """Return the beginning that all URIs share, up to a slash or a hash, and the rest of each, null without a URI."""
+    """Return the prefix that all URIs share, up to a slash or a hash, and the rest of each, null without a URI."""
     shared = commonprefix(list(filter(None, uris)))  # noqa: RUF071  # character by character, until the next line
     shared = shared[: max(shared.rfind("/"), shared.rfind("#")) + 1]
     return {"shared": shared, "rest": [uri and uri[len(shared) :] for uri in uris]}
 
 
 def _item(review: Review, instance: int, place: dict[int, int]) -> dict[str, Any]:
-    """Return an instance by short names.
+    """Return an instance, with short keys.
 
     n number, i id, a annotated, h title, t text, f features,
-    s suggested: label, probability, and of a question the one with which it was drawn, w what speaks for these by place
+    s suggested: label, probability, and for a question the probability of drawing it, w evidence for these by place
     """
     suggested, texts = review.suggested(instance), (review.texts or {}).get(instance)
     shown: dict[str, Any] = {
@@ -194,7 +194,7 @@ def _item(review: Review, instance: int, place: dict[int, int]) -> dict[str, Any
         "a": [place[label] for label in labels_of(review.data, instance)],
         "s": [[place[one.label], one.probability, *filter(None, [one.drawn])] for one in suggested],
     }
-    often = function_words(language_of("\n\n".join(filter(None, texts or ()))))  # which say nothing to people
+    often = function_words(language_of("\n\n".join(filter(None, texts or ()))))  # these are uninformative to people
     telling = {one.label: [words for words in one.why if not often.issuperset(words.split())] for one in suggested}
     if why := {place[label]: features for label, features in telling.items() if features}:
         shown["w"] = why
