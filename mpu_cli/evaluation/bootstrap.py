@@ -1,11 +1,11 @@
 """Bootstrap intervals of metrics, and of their differences between predictions of the same instances.
 
 Instances are resampled with their label sets. In a paired comparison, macro averages are over the labels that are true
-for at least one instance, so that they are averages over the same labels for all predictions. (Macro averages of a
-single file also count labels that are predicted but never true.)
+for at least one instance, so that all predictions are averaged over the same labels. (Macro averages of a single file
+also include labels that are predicted but never true.)
 
 All predictions are evaluated on the same bootstrap samples: the difference between two of them varies far less than
-each of them, since both have the same easy and hard instances.
+each of them, since the same instances are easy or hard for both.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,9 +37,9 @@ def ranking_names(ks: Sequence[int]) -> list[str]:
 class Counts:
     """Label sets and gains of n instances, for the q labels that are true at least once."""
 
-    # `truth`, `predicted`, `hits`: float64, shape (n, q + 1): 1 where a label is true, predicted, or both; the last
-    # column counts the labels that are none of the q. Where the truth is incomplete, 1 / c in place of 1 in the first
-    # and the last.
+    # `truth`, `predicted`, `hits`: float64, shape (n, q + 1): 1 if a label is true, predicted, or both; the last column
+    # counts the labels that are not among the q. If the truth is incomplete, `truth` and `hits` contain
+    # 1 / c instead of 1.
     truth: csr_array
     predicted: csr_array
     hits: csr_array
@@ -54,12 +54,12 @@ class Counts:
         ks: tuple[int, ...] = (),
         labels: np.ndarray | None = None,
     ) -> "Counts":
-        """Return what is counted in chunks of true and predicted label sets, for these labels, ascending.
+        """Return the counts of chunks of true and predicted label sets, for these labels, ascending.
 
-        Where the truth is incomplete, its entries are what each annotation stands for, 1 / c.
+        If the truth is incomplete, its entries are the number of true labels that each annotation represents, 1 / c.
 
-        `gains`: of each chunk, from `ranking_gains` with these cut-offs; none without scores.
-        `labels`: default: those that are true.
+        `gains`: for each chunk, from `ranking_gains` with these cut-offs; none without scores.
+        `labels`: default: all labels that are true for an instance.
         """
         if labels is None:
             labels = np.unique(np.concatenate([truth.indices for truth, _ in chunks]))
@@ -70,7 +70,7 @@ class Counts:
     def metrics(self, weights: np.ndarray, incomplete: bool = False) -> dict[str, np.ndarray]:
         """Return the metrics of b samples of the instances, by name, each of shape (b,).
 
-        Weights (b x n) are the multiplicity of each instance; n in all. Where the truth is incomplete, only precision,
+        Weights (b x n) are the multiplicity of each instance, n in total. If the truth is incomplete, only precision,
         recall and F1 are estimated, for complete labels.
         """
         true, predicted, hits = ((counts.T @ weights.T).T for counts in (self.truth, self.predicted, self.hits))
@@ -103,7 +103,7 @@ class Difference:
 
     @classmethod
     def between(cls, first: float, other: float, margin: float) -> "Difference":
-        """Return the difference of two values of a metric; its interval, of this margin, ends at -1 and 1."""
+        """Return the difference of two values of a metric; its interval, with this margin, is clipped to [-1, 1]."""
         limit = np.inf if max(first, other) > 1 else 1.0  # macro averages of estimates may exceed 1
         value = other - first
         return cls(value, max(value - margin, -limit), min(value + margin, limit))
@@ -120,10 +120,10 @@ def compare(
     """Compare predictions of the same instances.
 
     `incomplete`: as for `Counts.metrics`.
-    Returns: `metrics`: metrics of each; `differences`: for each but the first: its metrics minus those of the first, if
-    both have them. Intervals reach 1.96 standard errors to both sides, by 1,000 bootstrap samples of the instances
+    Returns: `metrics`: the metrics of each; `differences`: for each but the first: its metrics minus the first's, if
+    both have them. Intervals extend 1.96 standard errors to both sides, by 1,000 bootstrap samples of the instances
     (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993). Percentiles would be biased: samples lack some of
-    the rare labels, so their macro averages are not centred on that of all instances.
+    the rare labels, so their macro averages are not centred on the macro average of all instances.
     """
     ones = np.ones((1, every[0].truth.shape[0]))
     metrics = [{name: float(value[0]) for name, value in one.metrics(ones, incomplete).items()} for one in every]
@@ -136,11 +136,10 @@ def compare(
 
 
 def intervals(counts: Counts, incomplete: bool = False, seed: int = 0) -> dict[str, tuple[float, float]]:
-    """Estimate 90 % intervals of metrics of a population with complete labels, from a sample of its instances.
+    """Estimate 90 % intervals of metrics in a population with complete labels, from a sample of its instances.
 
-    They are those of `SET_METRICS`, by the standard errors of bootstrap samples, as in `compare`. They cover which
-    instances were drawn and, where the truth is `incomplete`, which of their labels are annotated; not that c may be
-    wrong.
+    The metrics are `SET_METRICS`, with standard errors from bootstrap samples, as in `compare`. The intervals cover the
+    choice of instances and, if the truth is `incomplete`, of their annotated labels; they do not cover an error in c.
 
     >>> labels = csr_array(np.ones((50, 1), bool))
     >>> intervals(Counts.of([(labels, labels)]))["micro_f1"]
@@ -154,7 +153,7 @@ def intervals(counts: Counts, incomplete: bool = False, seed: int = 0) -> dict[s
 
 
 def _deviations(every: Sequence[Counts], incomplete: bool, seed: int) -> list[dict[str, float]]:
-    """Return standard deviations over samples: of metrics of the first, and of the differences of others from it."""
+    """Return standard deviations over samples: of the first's metrics, and of the differences of others from it."""
     n, width = every[0].truth.shape[0], max(max(one.truth.shape) for one in every)
     drawn: list[dict[str, list[np.ndarray]]] = [{} for _ in every]
     for weights in _samples(n, _REPLICATES, seed, width):
@@ -180,7 +179,7 @@ def _samples(n: int, replicates: int, seed: int, width: int) -> Iterator[np.ndar
 
 
 def ranking_gains(truth: csr_array, scores: csr_array, ks: Sequence[int]) -> np.ndarray:
-    """Return precision and nDCG at each cut-off of each instance, as `RankingMetrics` defines them: float64."""
+    """Return precision and nDCG at each cut-off for each instance, as `RankingMetrics` defines them: float64."""
     (retrieved, discounted), most = gains_at(ranked_hits(truth, scores), truth, tuple(ks))
     return np.concatenate([retrieved / np.array(ks)[:, None], divide(discounted, most)]).T
 

@@ -1,13 +1,13 @@
-"""Predictions in files: read, and compared with a file of true labels, in step, with one chunk of each in memory.
+"""Predictions in files, read and compared with a file of true labels in step, one chunk of each in memory at a time.
 
-The parser of data files also reads predictions. A label list such as ``3,7`` is an instance with labels and no
-features. A score list such as ``3:0.91 7:0.5`` is an instance without labels, whose features are label:score. With
-both, as in ``3 3:0.91 7:0.5``, the label list has the predicted labels, each of which has a score, and the scores rank.
+The parser of data files also reads predictions. A label list such as ``3,7`` is an instance with labels but no
+features. A score list such as ``3:0.91 7:0.5`` is an instance without labels, whose features are label:score. If a line
+has both, as in ``3 3:0.91 7:0.5``, the label list contains the predicted labels, all scored, and the scores rank.
 
-Scores alone do not say which labels are predicted. So a comment ends the first line of the scores that `mpu predict`
-writes: the threshold of the model, ``# threshold 0.31``, or that of each label, ``# thresholds 3:0.31 7:0.5``. A label
-is predicted if its score is at least its threshold; one without a threshold is never predicted. No line is added, so
-line i is still that of instance i, for every reader that skips comments.
+Scores alone do not determine the predicted labels. So a comment ends the first line of the scores that `mpu predict`
+writes: the threshold of the model, ``# threshold 0.31``, or one per label, ``# thresholds 3:0.31 7:0.5``. A label
+is predicted if its score is at least its threshold; a label without a threshold is never predicted. No line is added,
+so line i is still the line of instance i, for every reader that skips comments.
 """
 
 import re
@@ -29,7 +29,7 @@ from mpu_cli.svmlight.reader import Preamble, iter_stream
 from mpu_cli.svmlight.streams import Watched, open_input
 from mpu_cli.svmlight.writer import score_lines
 
-# The threshold of scores that come without label lists and thresholds.
+# The threshold for scores that come without label lists and thresholds.
 THRESHOLD = 0.5
 
 
@@ -38,16 +38,16 @@ class Form:
     """The form of predictions: label lists, scores or both, as far as they have been read."""
 
     name: str  # the predictions, as the user named them
-    # Labels with at least this score count as predicted, even if there are label lists. None: the label lists, or the
-    # thresholds of the file of scores; without either, `THRESHOLD`
+    # Labels with at least this score count as predicted, even if there are label lists. None: use the label lists, or
+    # the thresholds in the file of scores; without either, `THRESHOLD`
     threshold: float | None = None
-    # `labels`, `scores`: whether there are label lists, or scores, that are not empty
+    # `labels`, `scores`: whether any label list, or score list, is not empty
     labels: bool = False
     scores: bool = False
     _unscored: bool = False
 
     def see(self, predicted: Dataset) -> csr_array | None:
-        """Update the form by a chunk; InputError if there are scores, and labels without one.
+        """Update the form with a chunk; InputError if there are scores, and labels without a score.
 
         Returns: the labels that reach the threshold: csr_array of bool, shape (n, Q); None if only label lists count.
         """
@@ -63,23 +63,23 @@ class Form:
 
     @property
     def is_cut(self) -> bool:
-        """Whether those labels count as predicted that reach the threshold, rather than label lists."""
+        """Whether the labels that reach the threshold count as predicted, rather than label lists."""
         return self.scores and (self.threshold is not None or not self.labels)
 
     @property
     def ranks(self) -> bool:
-        """Whether labels can be ranked: there are not just label lists."""
+        """Whether labels can be ranked: there are scores, or no label lists."""
         return self.scores or not self.labels
 
 
 class Comparison:
-    """A comparison of predictions with true labels, added up chunk by chunk.
+    """A comparison of predictions with true labels, accumulated chunk by chunk.
 
-    `form`: that of the predictions, as far as it is known.
+    `form`: the form of the predictions, as far as it is known.
     `ks`: cut-offs of the metrics at k.
     `propensities`: propensities of the true labels, for the metrics that weigh them.
     `calibration`: whether to compare scores with probabilities.
-    `c`: label frequencies of the truth, where it is incomplete.
+    `c`: label frequencies of the truth, if it is incomplete.
     """
 
     def __init__(
@@ -91,10 +91,10 @@ class Comparison:
         c: Propensities | None = None,
     ) -> None:
         self.form, self._propensities, self._c = form, propensities, c
-        # Counts of the label lists, and of the labels whose scores reach the threshold.
+        # Counts for the label lists, and for the labels whose scores reach the threshold.
         self._listed, self._cut = LabelSetMetrics(), LabelSetMetrics()
-        # Sums for the metrics of rankings, for those that weigh labels, for those on complete labels, and of how well
-        # scores agree with probabilities; None where there are label lists alone.
+        # Sums for ranking metrics, for metrics that weight labels, for metrics on complete labels, and for the
+        # agreement of scores with probabilities; None if there are only label lists.
         self.ranking: RankingMetrics | None = RankingMetrics(ks)
         self.propensity_scored = None if propensities is None else PropensityScoredMetrics(ks)
         self.corrected = None if c is None else CorrectedRanking(ks)
@@ -129,7 +129,7 @@ class Comparison:
 
     @property
     def threshold(self) -> float | None:
-        """The threshold that made the label sets; None where they are label lists."""
+        """The threshold that determined the label sets; None if they are label lists."""
         if not self.form.is_cut:
             return None
         return THRESHOLD if self.form.threshold is None else self.form.threshold
@@ -143,13 +143,13 @@ class Comparison:
 def lockstep(
     truth: Iterable[Dataset], predictions: Iterable[Dataset], called: str = "PREDICTIONS"
 ) -> Iterator[tuple[Dataset, Dataset]]:
-    """Cut two streams of chunks, of any length, into pairs of equal length: both of the same instances.
+    """Cut two streams of chunks, of any length, into pairs of equal length with the same instances.
 
-    MpuError where one has more instances than the other; the message has both numbers. `called`: the predictions in it.
+    MpuError if one has more instances than the other; the message has both numbers and calls the predictions `called`.
     """
     truth, predictions = iter(truth), iter(predictions)
     left, right = next(truth, None), next(predictions, None)
-    i = j = paired = 0  # in left, in right, in all: a copy of the rest of a chunk each time would take long
+    i = j = paired = 0  # in left, in right, overall: copying the rest of a chunk each time would take long
     while left is not None and right is not None:
         n = min(len(left) - i, len(right) - j)
         yield left[i : i + n], right[j : j + n]
@@ -172,7 +172,7 @@ def lockstep(
 def labels_from_scores(scores: csr_array, threshold: float | None = None) -> csr_array:
     """Return the labels with a score of at least `threshold` (None: `THRESHOLD`): csr_array of bool, shape (n, Q).
 
-    The threshold is rounded to float32, as scores are, so that an equal score reaches it.
+    The threshold is rounded to float32, like scores, so that an equal score reaches it.
     """
     return over(scores, np.float32(THRESHOLD if threshold is None else threshold))
 
@@ -189,9 +189,9 @@ _EACH = re.compile(rb"# thresholds((?: [0-9]{1,10}:" + _NUMBER + rb")+)\s*")
 
 
 def _choosing(line: bytes) -> Callable[[csr_array], csr_array] | None:
-    """Return what chooses labels from scores by the thresholds in the first line of a file; None without any.
+    """Return the function from scores to labels, by the thresholds in a file's first line; None if it has none.
 
-    It returns bool, shape (n, Q).
+    The function returns bool, shape (n, Q).
     """
     comment = b"#" + line.partition(b"#")[2]
     if (one := _ONE.fullmatch(comment)) is not None:
@@ -210,7 +210,7 @@ def _choosing(line: bytes) -> Callable[[csr_array], csr_array] | None:
 
 
 def _of_32_bits(values: Sequence[float]) -> np.ndarray:
-    with np.errstate(over="ignore"):  # what is beyond becomes infinite
+    with np.errstate(over="ignore"):  # values beyond the range become infinite
         return np.array(values, np.float32)
 
 
@@ -219,7 +219,7 @@ def with_thresholds(lines: bytes, ids: np.ndarray, thresholds: np.ndarray) -> by
 
     `lines`: at least one line.
     `ids`: int, shape (q,).
-    `thresholds`: float32, shape (q,): written with the fewest digits that give the same float32 when read.
+    `thresholds`: float32, shape (q,): written with the fewest digits that yield the same float32 when read.
     """
     first, end, others = lines.partition(b"\n")
     same = (thresholds == thresholds[0]).all()
@@ -229,11 +229,11 @@ def with_thresholds(lines: bytes, ids: np.ndarray, thresholds: np.ndarray) -> by
 
 
 def iter_predictions(source: str | Path, reading: Reading, run: Run) -> Iterator[Dataset]:
-    """Read predictions in chunks, as `svmlight.reader.iter_chunks` does: label lists as labels, and scores as features.
+    """Read predictions in chunks, like `svmlight.reader.iter_chunks`: label lists as labels, and scores as features.
 
-    Scores with thresholds have label lists too: the labels that reach them.
+    Scores with thresholds also get label lists: the labels that reach their thresholds.
     """
-    begun, first_line = b"", b""  # the file as far as it is read, and its first line below the header
+    begun, first_line = b"", b""  # the file as far as it has been read, and its first line below the header
 
     def keep_first_line(data: bytes) -> None:
         nonlocal begun, first_line

@@ -1,10 +1,10 @@
-"""Metrics from incomplete labels: estimates of those on complete labels, and those weighed by propensities.
+"""Metrics from incomplete labels: estimates of metrics on complete labels, and metrics weighted by propensities.
 
 The setting is that of Kong et al., "Large-Scale Multi-Label Learning with Incomplete Label Assignments" (SDM 2014):
-every annotated label is true, but only a share c of the true labels, the label frequency, is annotated. Which ones are
-annotated does not depend on the features ("selected completely at random"; Elkan and Noto, KDD 2008).
+every annotated label is true, but only a share c of the true labels, the label frequency, is annotated. Whether a true
+label is annotated does not depend on the features ("selected completely at random"; Elkan and Noto, KDD 2008).
 
-Predictions use only the features. So they are independent of which true labels are annotated, and a label that is both
+Predictions use only the features. So they are independent of the choice of annotated labels, and a label that is both
 predicted and true is annotated with probability c::
 
     E[annotated & predicted] = c * (true & predicted)        E[annotated] = c * true
@@ -12,32 +12,32 @@ predicted and true is annotated with probability c::
 Dividing by c, which may differ from cell to cell, estimates the counts on complete labels, and from them::
 
     precision = (annotated & predicted) / (c * predicted)
-    recall    = (annotated & predicted) / annotated          c cancels: the recall of incomplete labels is right
+    recall    = (annotated & predicted) / annotated          c cancels: the recall on incomplete labels is unbiased
     F1        = 2 (annotated & predicted) / (c * predicted + annotated)
 
-The estimated precision can exceed 1, by chance or because c is too small. It is then cut to 1. F1 is the harmonic mean
-of recall and the precision after the cut.
+The estimated precision can exceed 1, by chance or because c is too small. It is then clipped to 1. F1 is the harmonic
+mean of recall and the clipped precision.
 
-Without bias, where c is known, are the counts; the precision before the cut, and so its mean over labels, which is
-not cut; the recall of a label that is annotated at all, if c is the same wherever it is true; and P@k and DCG@k, where
-each hit gains 1 / c. F1, a ratio of estimates, and nDCG@k, whose divisor is unknown, are right for many annotations.
+If c is known, these are unbiased: the counts; the precision before clipping, and so its mean over labels, which is not
+clipped; the recall of a label with an annotation, if c is the same wherever it is true; and P@k and DCG@k, where each
+hit gains 1 / c. F1, a ratio of estimates, and nDCG@k, whose divisor is unknown, are accurate with many annotations.
 
-**Propensities.** The propensity of a label is the probability that it is annotated where it is true.
+**Propensities.** The propensity of a label is the probability that it is annotated if it is true.
 
-A propensity model computes them. That of Jain et al. depends on the number of annotations alone::
+A propensity model computes propensities. The model of Jain et al. depends only on the number of annotations::
 
     propensity = 1 / (1 + C (annotations + B)^-A)        C = (log instances - 1) (B + 1)^A
 
 A and B were fitted to two collections, Wikipedia's categories and Amazon's related products. For other collections they
 are an assumption that their own data cannot confirm. Schultheis et al. discuss the consequences for metrics.
 
-**Propensity-scored metrics.** A true label that is retrieved gains 1 / propensity in place of 1, so rare labels count
-more. The sum over all instances is divided by the largest that any ranking can reach, which is that of the true labels
-in descending order of their gain. Both are those of the Extreme Classification Repository, where PSnDCG@k divides the
-gain of each instance by the sum of the discounts of the first min(k, true labels) ranks before that.
+**Propensity-scored metrics.** A retrieved true label gains 1 / propensity instead of 1, so rare labels count more. The
+sum over all instances is divided by the largest sum that any ranking can reach: by ranking the true labels in
+descending order of gain. Both follow the Extreme Classification Repository, where PSnDCG@k first divides the gain of
+each instance by the sum of the discounts of the first min(k, true labels) ranks.
 
-Ties and unlisted labels are treated as in `mpu_cli.evaluation.metrics`. Instances without true labels can gain
-nothing, so they do not count.
+Ties and unlisted labels are treated as in `mpu_cli.evaluation.metrics`. Instances without true labels cannot gain
+anything, so they do not count.
 
 References
 ----------
@@ -67,17 +67,17 @@ from mpu_cli.evaluation.metrics import (
 )
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
 
-# Instances with this many annotations or more are taken together; a number of true labels is at most this.
+# Instances with this many annotations or more are pooled; a number of true labels is at most this.
 _MANY_ANNOTATIONS, _MANY_LABELS = 64, 10_000
 _STEPS_OF_EM = 200
-FEWEST_INSTANCES = 3  # below, C is negative and a propensity would exceed 1
+FEWEST_INSTANCES = 3  # with fewer, C is negative and a propensity would exceed 1
 
 
 def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c: float | np.ndarray = 1.0) -> Quality:
-    """Estimate precision, cut to 1, recall and F1 on complete labels; 0 where the denominator is 0.
+    """Estimate precision, clipped to 1, recall and F1 on complete labels; 0 if the denominator is 0.
 
     `hits`, `predicted`, `annotated`: numbers of labels: both predicted and annotated; predicted; annotated.
-    `c`: label frequency, in (0, 1]; 1 if annotations were counted as what they stand for.
+    `c`: label frequency, in (0, 1]; 1 if each annotation was counted as 1 / c true labels.
 
     Examples
     --------
@@ -93,17 +93,17 @@ def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c:
 
 
 def corrected_metrics(counts: LabelSetMetrics, c: float | np.ndarray) -> dict[str, float | bool | int]:
-    """Estimate the metrics of `estimates` by counts against incomplete labels, and c of all labels or of each."""
+    """Estimate the metrics of `estimates` from counts against incomplete labels, and c of all labels or of each."""
     return estimates(counts.true_positives / c, counts.predicted, counts.support / c)
 
 
 def estimates(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> dict[str, float | bool | int]:
-    """Estimate metrics on complete labels by counts, shape (q,), of labels that are annotated or predicted.
+    """Estimate metrics on complete labels from counts, shape (q,), for labels that are annotated or predicted.
 
     `hits`, `predicted`, `true`: true and predicted, predicted, true; the first and the last are estimates.
     Returns: ``{micro,macro}_{precision,recall,f1}``; ``clipped``: whether the micro-averaged precision exceeded 1 and
-    was cut, a sign that c is too small; ``clipped_labels``: for how many labels precision exceeds 1. In macro averages
-    it is not cut, which would make them too low.
+    was clipped, a sign that c is too small; ``clipped_labels``: for how many labels precision exceeds 1. In macro
+    averages it is not clipped, which would make them too low.
     """
     micro = corrected(hits.sum(), predicted.sum(), true.sum())
     macro = precision_recall_f1(hits, predicted, true)
@@ -119,21 +119,21 @@ def estimates(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> dict
 class CorrectedRanking:
     """Sums over instances, for P@k and nDCG@k on complete labels.
 
-    nDCG@k is divided, in each instance, by what is to be expected of the inverse of its divisor: by how many labels are
-    annotated, and the distribution of the number of true ones; each is annotated with the mean c. That
-    distribution is the most likely one, by EM (Laird, "Nonparametric Maximum Likelihood Estimation of a Mixing
-    Distribution", JASA 1978). It is as if rankings were no better where more labels are true than annotated. With half
-    of the labels missing, nDCG@5 was .564 for .585 on bibtex, and .741 for .739 on yeast.
+    In each instance, DCG@k is multiplied by the expected inverse of nDCG's divisor, given the number of annotated
+    labels and the distribution of the number of true ones; each is annotated with the mean c. This distribution is the
+    most likely one, by EM (Laird, "Nonparametric Maximum Likelihood Estimation of a Mixing Distribution", JASA 1978).
+    Rankings are assumed to be no better if more labels are true than annotated. With half of the labels missing, the
+    estimated nDCG@5 was 0.564 on bibtex (on complete labels: 0.585) and 0.741 on yeast (0.739).
     """
 
     ks: tuple[int, ...] = (1, 3, 5)
 
     def __post_init__(self) -> None:
-        # By the number of annotations: instances, annotations, what these stand for, gains of precision and of DCG.
+        # By number of annotations: instances, annotations, true labels represented, gains of precision and of DCG.
         self._sums = np.zeros((_MANY_ANNOTATIONS + 1, 3 + 2 * len(self.ks)))
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
-        """Add a chunk: label sets, whose entries are what each annotation stands for, 1 / c; and scores of labels."""
+        """Add a chunk: label sets, whose entries are the true labels per annotation, 1 / c; and scores of labels."""
         hits = ranked_hits(truth, scores)
         weight = values_at(truth, hits.rows, hits.labels)
         sizes = np.diff(truth.indptr)
@@ -142,7 +142,7 @@ class CorrectedRanking:
         np.add.at(self._sums, np.minimum(sizes, _MANY_ANNOTATIONS), columns)
 
     def results(self) -> dict[str, float]:
-        """Return ``precision_at_K``, without bias and so perhaps above 1, and ``ndcg_at_K``, for each cut-off."""
+        """Return ``precision_at_K``, unbiased and so perhaps above 1, and ``ndcg_at_K``, for each cut-off."""
         (instances, annotated, true), gains = self._sums[:, :3].T, self._sums[:, 3:]
         n, c = instances.sum(), float(divide(annotated.sum(), true.sum())) or 1.0
         sizes = _true_sizes(instances, min(c, 1.0))
@@ -157,9 +157,9 @@ class CorrectedRanking:
 def _true_sizes(instances: np.ndarray, c: float) -> np.ndarray:
     """Return the probability of each number of true labels; the last is "or more".
 
-    `instances`: shape (a,): how many have 0, 1, ... annotations.
+    `instances`: shape (a,): number of instances with 0, 1, ... annotations.
     """
-    from scipy.stats import binom  # which takes long to import
+    from scipy.stats import binom  # slow to import
 
     most = len(instances) - 1
     true = np.arange(min(int(2 * most / c), _MANY_LABELS) + 1)
@@ -179,8 +179,8 @@ def jain_propensities(
     """Return the propensity of labels by the model of Jain et al., which grows with the number of annotations.
 
     `annotations`: shape (q,): number of training instances with each label; 0 is allowed.
-    `instances`: number of training instances; DataError where there are fewer than 3.
-    `a`, `b`: constants A and B of the model: not negative, and positive.
+    `instances`: number of training instances; DataError if there are fewer than 3.
+    `a`, `b`: constants A and B of the model; A is not negative, and B is positive.
     Returns: float64, shape (q,), in (0, 1].
 
     Examples
@@ -201,7 +201,7 @@ class Propensities:
     labels: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # shape (q,), ascending
     values: np.ndarray = field(default_factory=lambda: np.empty(0))  # float64, shape (q,), in (0, 1]
     others: float | None = None  # of all other labels; None if unknown
-    source: str = ""  # the file that they were read from, for messages
+    source: str = ""  # the file that contains them, for messages
 
     @classmethod
     def of_annotations(
@@ -215,21 +215,21 @@ class Propensities:
         return cls(counts.labels, of_labels, float(others))
 
     def of_counts(self, counts: LabelSetMetrics) -> np.ndarray:
-        """Return that of each label of counts, shape (q,); 1 of labels that are never true, which need none."""
+        """Return the propensity of each label in counts, shape (q,); 1 for labels that are never true."""
         true = counts.support > 0
         values = np.ones(len(true)) if self.others is None else np.full(len(true), self.others)
         values[true] = self.of(counts.labels[true])
         return values
 
     def weighted(self, truth: csr_array) -> csr_array:
-        """Return what each annotation of label sets stands for, 1 / propensity: csr_array of float64, their shape.
+        """Return label sets with 1 / propensity as the entry of each annotation: csr_array of float64, same shape.
 
-        InputError where the propensity of one is unknown.
+        InputError if the propensity of a label is unknown.
         """
         return csr_array((1 / self.of(truth.indices), truth.indices, truth.indptr), shape=truth.shape)
 
     def of(self, labels: np.ndarray) -> np.ndarray:
-        """Return the propensity of each label; InputError where that of one is unknown."""
+        """Return the propensity of each label; InputError if one is unknown."""
         place = np.searchsorted(self.labels, labels)
         listed = place < len(self.labels)
         listed[listed] = self.labels[place[listed]] == labels[listed]
@@ -248,7 +248,7 @@ class PropensityScoredMetrics:
     ks: tuple[int, ...] = (1, 3, 5)
 
     def __post_init__(self) -> None:
-        self._gains = np.zeros((2, 2, len(self.ks)))  # gained and attainable; of precision and of nDCG
+        self._gains = np.zeros((2, 2, len(self.ks)))  # gained and attainable; for precision and for nDCG
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add a chunk: label sets (n x Q), whose entries are 1 / propensity; scores of the listed labels (n x R)."""

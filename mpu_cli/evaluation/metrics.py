@@ -4,9 +4,9 @@ The definitions are those of scikit-learn with ``zero_division=0``. Macro averag
 labels that occur in a true or a predicted set. Memory grows with the number of distinct labels, not with the number of
 instances or with the largest label.
 
-*Rankings.* A score list may contain only the largest scores. Labels that are not in it rank below all that are: they
-tie for the last place and never count as retrieved. The number of labels q counts the labels that occur in a true set
-or a score list. It is available only at the end, so sums that depend on q are kept separately.
+*Rankings.* A score list may contain only the largest scores. Unlisted labels rank below all listed ones: they tie for
+the last place and never count as retrieved. q is the number of labels that occur in a true set or a score
+list. It is available only at the end, so sums that depend on q are kept separately.
 
 Ties are treated as in scikit-learn. In label ranking average precision and coverage error, all labels of a tied group
 have the worst rank of the group. P@k, nDCG@k, recall@k and one-error are averaged over the orders of the group. In
@@ -16,8 +16,8 @@ Instances without true labels count as in scikit-learn: 1 in label ranking avera
 nDCG@k and recall@k. They count 0 in P@k and 1 in one-error, since their top label is never a true one.
 
 *Calibration.* Of the labels predicted with probability p, a share of p should be true. Labels with a score are counted
-by it, in bins. With incomplete truth of label frequency c, an annotated label stands for 1 / c true ones, as in
-`mpu_cli.evaluation.incomplete`: so much is its entry in the truth. With all entries 1, the truth is complete.
+in bins of the score. With incomplete truth of label frequency c, an annotated label represents 1 / c true ones, as in
+`mpu_cli.evaluation.incomplete`: this is its entry in the truth. If all entries are 1, the truth is complete.
 """
 
 from dataclasses import dataclass, field
@@ -38,13 +38,13 @@ _NEAREST_0 = np.finfo(np.float32).eps  # scores that are 0 or 1 count as this fa
 
 
 def divide(numerator: ArrayLike, denominator: ArrayLike) -> np.ndarray:
-    """Divide elementwise in float64. The result is 0 where the denominator is 0."""
+    """Divide elementwise in float64. The result is 0 if the denominator is 0."""
     numerator, denominator = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
     return np.divide(numerator, denominator, out=np.zeros(numerator.shape), where=denominator != 0)
 
 
 class Quality(NamedTuple):
-    """Values from 0 to 1, float64, one per element of the counts; 0 where the denominator is 0."""
+    """Values from 0 to 1, float64, one per element of the counts; 0 if the denominator is 0."""
 
     precision: np.ndarray
     recall: np.ndarray
@@ -60,9 +60,9 @@ def precision_recall_f1(true_positives: np.ndarray, predicted: np.ndarray, suppo
 
 
 def entries_in(matrix: csr_array, other: csr_array) -> np.ndarray:
-    """Return a mask of the stored entries of `matrix` that are stored in `other` too.
+    """Return a mask of the stored entries of `matrix` that are also stored in `other`.
 
-    `matrix`, `other`: csr_array, shapes (n, Q) and (n, R): only where entries are stored matters. Q and R may differ
+    `matrix`, `other`: csr_array, shapes (n, Q) and (n, R): only the positions of entries matter. Q and R may differ
     and be up to 2**31.
     Returns: ndarray, shape (matrix.nnz,), bool.
     """
@@ -71,8 +71,8 @@ def entries_in(matrix: csr_array, other: csr_array) -> np.ndarray:
 
 
 def merge_labels(first: np.ndarray, *others: np.ndarray) -> np.ndarray:
-    """Distinct labels of arrays of labels, ascending; fast if the first is long and ascending."""
-    labels = np.sort(np.concatenate([first, *others]), kind="stable")  # which merges ascending runs; np.unique does not
+    """Return the distinct labels in arrays of labels, ascending; fast if the first is long and ascending."""
+    labels = np.sort(np.concatenate([first, *others]), kind="stable")  # this merges ascending runs, unlike np.unique
     return labels[np.diff(labels, prepend=-1) > 0]
 
 
@@ -80,9 +80,9 @@ def merge_labels(first: np.ndarray, *others: np.ndarray) -> np.ndarray:
 class LabelSetMetrics:
     """Counts of true and predicted labels, for the metrics of label sets.
 
-    `labels`: int64, shape (q,): those that have occurred in a true or a predicted set, ascending.
-    `true_positives`, `predicted`, `support`: int64, shape (q,): instances where the label is both predicted and true;
-    predicted; true.
+    `labels`: int64, shape (q,): labels that have occurred in a true or a predicted set, ascending.
+    `true_positives`, `predicted`, `support`: int64, shape (q,): numbers of instances for which the label is both
+    predicted and true; predicted; true.
     """
 
     instances: int = 0
@@ -94,7 +94,7 @@ class LabelSetMetrics:
     _exact: int = 0
 
     def add(self, truth: csr_array, predicted: csr_array) -> None:
-        """Add a chunk of label sets: csr_array of bool, shapes (n, Q) and (n, R); what is stored is in the set."""
+        """Add a chunk of label sets: csr_array of bool, shapes (n, Q) and (n, R); stored entries are in the set."""
         hit = entries_in(predicted, truth)
         occurring = {"true_positives": predicted.indices[hit], "predicted": predicted.indices, "support": truth.indices}
         labels = merge_labels(self.labels, *occurring.values())
@@ -113,9 +113,9 @@ class LabelSetMetrics:
         self.instances += n
 
     def other_base(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return first and last true label, and predicted one, if these seem to be numbered from different bases.
+        """Return the first and last true label, and predicted label, if these seem to be numbered from different bases.
 
-        Both are then one lower or one higher, and few of the labels agree.
+        Both predicted ones are then one lower or one higher, and few of the labels agree.
         """
         true, predicted = (self.labels[counts > 0] for counts in (self.support, self.predicted))
         if min(len(true), len(predicted)) < 2 or 2 * self.true_positives.sum() >= self.support.sum():
@@ -188,7 +188,7 @@ def ranked_hits(truth: csr_array, scores: csr_array) -> RankedHits:
 
 
 def gains_up_to(length: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums of the gains at ranks 1 to r, for r from 0 to `length`: of precision (1), of DCG (1 / log2)."""
+    """Return the sums of the gains at ranks 1 to r, for r from 0 to `length`: for precision (1), for DCG (1 / log2)."""
     retrieved = np.arange(length + 1)
     return retrieved, np.concatenate([[0.0], np.cumsum(1 / np.log2(retrieved[1:] + 1))])
 
@@ -196,12 +196,12 @@ def gains_up_to(length: int) -> tuple[np.ndarray, np.ndarray]:
 def gains_at(
     hits: RankedHits, truth: csr_array, ks: tuple[int, ...], weight: np.ndarray | float = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the gains of n instances at each of K cut-offs, and the largest DCG that any ranking has there.
+    """Return the gains of n instances at each of K cut-offs, and the largest DCG that any ranking can reach there.
 
-    The gain of a hit is averaged over the orders of its tied group; ranks beyond the cut-off gain nothing.
+    A hit's gain is averaged over the orders of its tied group; ranks beyond the cut-off gain nothing.
 
-    `weight`: what each hit counts, shape (m,).
-    Returns: float64, shape (2, K, n): of precision, without division by k, and of DCG; and shape (K, n).
+    `weight`: the weight of each hit, shape (m,).
+    Returns: float64, shape (2, K, n): for precision, without division by k, and for DCG; and shape (K, n).
     """
     n, sizes = truth.shape[0], np.diff(truth.indptr)
     longest = int(max(hits.last.max(initial=0), sizes.max(initial=0)))
@@ -219,21 +219,21 @@ class RankingMetrics:
     """Sums over instances, for the metrics of label rankings.
 
     `ks`: cut-offs of P@k, nDCG@k, recall@k and coverage@k.
-    `labels`: int64, shape (q,): those that have occurred in a true set or a score list, ascending.
+    `labels`: int64, shape (q,): labels that have occurred in a true set or a score list, ascending.
     """
 
     ks: tuple[int, ...] = (1, 3, 5)
     instances: int = 0
     labels: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    _unlisted: int = 0  # true labels whose part of the average precision is 1 / q
+    _unlisted: int = 0  # true labels whose contribution to the average precision is 1 / q
     _coverage_is_q: int = 0  # instances whose true labels are not all listed
 
     def __post_init__(self) -> None:
-        # Average precision without that part, coverage of the other instances, whether the top label is true.
+        # Average precision without that contribution, coverage of the other instances, number of true top labels.
         self._sums = np.zeros(3)
         self._at_k = np.zeros((3, len(self.ks)))  # precision, nDCG, recall
-        self._true_labels = np.empty(0, np.int64)  # that occur in a true set, ascending;
-        self._retrieved = [self._true_labels] * len(self.ks)  # those that are retrieved at least once
+        self._true_labels = np.empty(0, np.int64)  # true labels that have occurred, ascending
+        self._retrieved = [self._true_labels] * len(self.ks)  # those retrieved at least once
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add a chunk: label sets (csr_array, n x Q), and scores of the listed labels (n x R), as stored."""
@@ -272,7 +272,7 @@ class RankingMetrics:
         ``precision_at_K``, ``ndcg_at_K``, ``recall_at_K`` and ``coverage_at_K`` for each cut-off,
         ``label_ranking_average_precision``, ``coverage_error`` (a number of labels) and ``one_error``.
         ``coverage_at_K`` is the share of the labels with true instances that are retrieved among the first K for at
-        least one of these.
+        least one of them.
         """
         q = len(self.labels)
         average_precision, coverage, top_is_true = self._sums
@@ -293,7 +293,7 @@ class RankingMetrics:
 class Reliability:
     """Counts of scores and true labels in bins of equal width, accumulated chunk by chunk.
 
-    `cells`, `true`: int, shape (10,): number of scores in each bin, and of those whose label is annotated.
+    `cells`, `true`: int, shape (10,): number of scores in each bin, and number of those whose label is annotated.
 
     >>> reliability = Reliability()
     >>> reliability.add(csr_array(np.array([[1, 0, 1]], bool)), csr_array(np.array([[0.92, 0.2, 0.95]], np.float32)))
@@ -303,17 +303,17 @@ class Reliability:
 
     cells: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
     true: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
-    # The sums of the scores, and of the true labels, of each bin; those of the Brier score and the log loss.
+    # The sums of the scores, and of the true labels, in each bin; those for the Brier score and the log loss.
     total: np.ndarray = field(default_factory=lambda: np.zeros((2, _BINS)))
     _losses: np.ndarray = field(default_factory=lambda: np.zeros(2))
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add the counts of a chunk.
 
-        `truth`: csr_array, shape (n, Q): label sets: what each annotation stands for.
+        `truth`: csr_array, shape (n, Q): label sets, whose entries are how many true labels each annotation represents.
         `scores`: csr_array, shape (n, R): scores of the listed labels; a stored zero counts as listed. Unlisted labels
         are not counted.
-        Raises MpuError (a score is no probability).
+        Raises MpuError (a score is not a probability).
         """
         p = scores.data.astype(float)
         if len(p) and not (p.min() >= 0 and p.max() <= 1):
@@ -334,12 +334,12 @@ class Reliability:
     def rows(self) -> list[dict[str, Any]]:
         """Report each bin.
 
-        Returns: ``from``, ``to``, ``scores`` (their number), ``mean`` of them, ``true`` (the share that is true) and
-        its 90 % interval by chance, ``low`` to ``high``. Shares may exceed 1 if c is too small.
+        Returns: ``from``, ``to``, ``scores`` (their number), ``mean`` (of the scores), ``true`` (the true
+        share) and its 90 % interval by chance, ``low`` to ``high``. Shares may exceed 1 if c is too small.
         """
         expected, true = self.total
         low, high = wilson(self.true, np.maximum(self.cells, 1), Z_90)  # annotated
-        stands = np.where(self.true, divide(true, self.true), 1)  # how many labels an annotation of the bin stands for
+        stands = np.where(self.true, divide(true, self.true), 1)  # how many labels an annotation in the bin represents
         ends = np.maximum(low, 0) * stands, high * stands
         means = divide(expected, self.cells), divide(true, self.cells)
         edges = [b / _BINS for b in range(_BINS + 1)]
