@@ -1,1 +1,1 @@
-"""Compare methods as Kong et al. 2014, Section 3, do: cross-validated, at several shares of missing labels."""
+"""Compare methods as in Kong et al. 2014, Section 3: cross-validated, with several shares of missing labels."""

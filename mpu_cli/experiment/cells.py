@@ -1,7 +1,7 @@
-"""The cells of an experiment, each a training and its test, and the files that keep what was found.
+"""The cells of an experiment, each a training and its test, and the files that store the results.
 
 A cell has a sample of instances, a test fold, and a share of labels that is removed. A killed experiment continues from
-the table of finished cells; its settings are beside it. Each file is replaced as a whole, whenever a cell ends. Links
+the table of finished cells; its settings are beside it. Each file is replaced as a whole whenever a cell ends. Links
 in the folder are not followed.
 """
 
@@ -40,8 +40,8 @@ LOSSES = ("brier", "log_loss", "ece")  # of scores from 0 to 1
 # As in `mpu evaluate`, and estimates on complete labels, for a test set with incomplete labels.
 METRICS = (*metric_names((1, 3, 5)), *LOSSES, *(f"corrected_{name}" for name in SET_METRICS))
 
-# The result of a cell: values of `HEADER`, without empty ones. If it failed, `error` says why,
-# and there are no metrics. Macro averages are over the labels that are true or predicted in the test fold.
+# The result of a cell: values of `HEADER`, without empty ones. If it failed, `error` contains the reason, and there are
+# no metrics. Macro averages are over the labels that are true or predicted in the test fold.
 Row = dict[str, Any]
 
 
@@ -52,7 +52,7 @@ class Cell:
     method: str  # with its options, as the user wrote it: `mpu_cli.experiment.methods.make`
     missing_rate: float  # share of the training labels that is removed
     fold: int  # number of the test fold, from 0
-    instances: int  # size of the sample: instances for training and for the test together
+    instances: int  # size of the sample: instances for training and testing together
 
 
 _CELL = tuple(field.name for field in fields(Cell))
@@ -68,21 +68,21 @@ class Design:
 
     methods: tuple[str, ...]
     missing_rates: tuple[float, ...]  # from 0 to below 1
-    instances: tuple[int, ...]  # sizes of the samples, which ascend
+    instances: tuple[int, ...]  # sizes of the samples, ascending
     folds: int  # number of folds of a sample
-    run_folds: int  # how many of them are test folds, each with the others for training
+    run_folds: int  # number of folds that are used as test folds, each with the others for training
     seed: int = 0
 
     def cells(self) -> list[Cell]:
-        """All cells, fold by fold, so that the finished ones are a fair comparison at any time."""
+        """Return all cells, fold by fold, so that the finished ones are a fair comparison at any time."""
         keys = product(self.instances, range(self.run_folds), self.missing_rates, self.methods)
         return [Cell(method, rate, fold, size) for size, fold, rate, method in keys]
 
     def split(self, data: Dataset, cell: Cell) -> tuple[Dataset, Dataset, np.ndarray]:
-        """Return the training and the test instances of a cell, and which are the former; these have lost labels.
+        """Return the training instances of a cell, with labels removed, its test instances, and the former's row numbers.
 
-        They depend on the seed, the number of instances and the fold; the removed labels depend on the missing rate
-        too. Nothing depends on the method. A larger sample contains a smaller one.
+        They depend on the seed, the number of instances and the fold; the removed labels also depend on the missing
+        rate. Nothing depends on the method. A larger sample contains a smaller one.
         """
         drawn = np.sort(np.random.default_rng(self.seed).permutation(len(data))[: cell.instances])
         held_out = deal(len(drawn), self.folds, self.seed, kin_of(data.features[drawn]))[cell.fold]
@@ -94,8 +94,8 @@ class Design:
 def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...]) -> csr_array:
     """Remove a share of all labels uniformly: csr_array of bool, shape (n, q), before and after.
 
-    With the same seed, labels removed at one rate are also removed at a higher one. So a curve over rates does not vary
-    by the draw. (`mpu corrupt`, which never has all labels in memory, cannot do this.)
+    With the same seed, labels removed at one rate are also removed at a higher rate, so a curve over rates does not
+    vary with the draw. (`mpu corrupt`, which never has all labels in memory, cannot do this.)
     """
     order = np.random.default_rng(seed).permutation(labels.nnz)
     keep = np.ones(labels.nnz, bool)
@@ -106,10 +106,10 @@ def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...])
 def measure(
     truth: csr_array, scores: np.ndarray, predicted: np.ndarray, training: csr_array, c: float | None
 ) -> dict[str, float]:
-    """Return metrics by name: of `METRICS`, the corrected ones where the labels are incomplete, with label frequency c.
+    """Return metrics by name: from `METRICS`, with corrected ones if the labels are incomplete, with label frequency c.
 
-    `truth`, `scores` and `predicted` are of the test instances (n x q). `training` has the labels of the training
-    instances before any were removed, for the propensities of Jain et al.; of too few there are no such metrics.
+    `truth`, `scores` and `predicted` are for the test instances (n x q). `training` has the labels of the training
+    instances before any were removed, for the propensities of Jain et al.; with too few, these metrics are missing.
     """
     n, q = scores.shape
     of_all = csr_array((scores.ravel(), np.tile(np.arange(q), n), np.arange(n + 1) * q), shape=(n, q))
@@ -117,7 +117,7 @@ def measure(
     comparison = Comparison(Form("test", labels=True, scores=True), propensities=propensities)
     comparison.add(Dataset(truth, of_all), Dataset(csr_array(predicted), of_all))
     metrics = comparison.results()
-    with suppress(MpuError):  # scores of a method that are no probabilities
+    with suppress(MpuError):  # scores of a method that are not probabilities
         (reliability := Reliability()).add(truth, of_all)
         metrics |= {name: reliability.summary()[name] for name in LOSSES}
     if c is not None:
@@ -128,14 +128,14 @@ def measure(
 
 @cache
 def _warm(label: str, kernel: str | None) -> None:
-    """Load what a method needs, such as compiled code, and keep it out of the times that are measured."""
+    """Load the requirements of a method, such as compiled code, to exclude the time from the measured times."""
     toy = Dataset(csr_array(np.eye(8, 2, dtype=bool)), csr_array(np.eye(8, dtype=np.float32)))
-    with suppress(Exception):  # so few instances may be too few
+    with suppress(Exception):  # there may be too few instances
         fit_and_predict(label, toy, toy, Run(jobs=1, kernel=kernel))
 
 
 def run_cell(cell: Cell, design: Design, data: Dataset, dataset: str, kernel: str | None, c: float | None) -> Row:
-    """Run a cell on one thread, and return its row. If it fails, the row says why.
+    """Run a cell on one thread, and return its row. If it fails, the row contains the reason.
 
     `dataset`: name of the data in results.
     `c`: label frequency of the data, if their labels are incomplete before any are removed.
@@ -151,20 +151,20 @@ def run_cell(cell: Cell, design: Design, data: Dataset, dataset: str, kernel: st
             metrics = measure(test.labels, found.scores, predicted, data.labels[of_training], c)
             times = {"fit_seconds": found.fit_seconds, "predict_seconds": found.predict_seconds}
             return {**row, "c": found.c, **times, **metrics}
-    except Exception as error:  # of a method, which may be anyone's
+    except Exception as error:  # from a method, which may be third-party code
         name = "" if isinstance(error, MpuError) else f"{type(error).__name__}: "
         return {**row, "error": (name + " ".join(str(error).split())).rstrip(": ")}
 
 
 def cell_of(row: Row) -> Cell:
-    """Return the cell that a row is of."""
+    """Return the cell that a row belongs to."""
     return Cell(*(row[name] for name in _CELL))
 
 
 def finished(path: Path, cells: Collection[Cell]) -> list[Row]:
-    """Read the rows of finished cells; none where there is no file.
+    """Read the rows of finished cells; none if there is no file.
 
-    InputError where a line, other than an unfinished last one, is not a row of these cells, or of one before.
+    InputError if a line, other than an unfinished last one, is not a row of these cells, or repeats one.
     """
     text = _content(path) or b""
     reader = csv.reader(io.StringIO(text[: text.rfind(b"\n") + 1].decode(errors="replace"), newline=""), strict=True)
@@ -196,7 +196,7 @@ def _parsed(values: Sequence[str]) -> Row:
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Write the table; MpuError where it cannot be written."""
+    """Write the table; MpuError if it cannot be written."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(HEADER)
@@ -205,7 +205,7 @@ def write_rows(path: Path, rows: Iterable[Row]) -> None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file in the folder, in place of whatever has its name; MpuError where it cannot be written."""
+    """Write a file in the folder, replacing anything with its name; MpuError if it cannot be written."""
     try:
         with replacing(path) as stream:
             stream.write(content)
@@ -214,9 +214,9 @@ def write(path: Path, content: bytes) -> None:
 
 
 def keep_settings(path: Path, settings: dict[str, Any]) -> None:
-    """Write the settings of an experiment to a JSON file, or compare them with those that it has.
+    """Write the settings of an experiment to a JSON file, or compare them with the existing settings in it.
 
-    MpuError, which names them, where these are others.
+    MpuError, which names the differences, if they differ.
     """
     settings = json.loads(json.dumps(settings))  # with lists for tuples
     if (content := _content(path)) is None:
@@ -243,7 +243,7 @@ def _shown(value: Any) -> str:
 
 
 def _content(path: Path) -> bytes | None:
-    """Return what is in a file, None where there is none."""
+    """Return the content of a file; None if it does not exist."""
     try:
         with open_regular(path) as file:
             return file.readall()

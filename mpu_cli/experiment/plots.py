@@ -1,6 +1,6 @@
 """The figures of an experiment, one column wide. They need matplotlib (extra ``plot``).
 
-Methods differ by marker and line style too, so that they are distinct in grey. Points of one missing rate are side by
+Methods also differ by marker and line style, so that they are distinct in grey. Points of one missing rate are side by
 side.
 """
 
@@ -21,13 +21,13 @@ from mpu_cli.errors import one_line
 from mpu_cli.experiment.cells import Row, write
 from mpu_cli.experiment.summary import Panel, fit_power_law, panels, seconds_of, short_names
 
-# No time of writing.
+# Without the time of writing.
 _METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 _MARKERS = "osD^v<>Pp*Xh"
 _LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
-# Okabe and Ito's, which colour-blind people can distinguish, from dark to light.
+# Okabe and Ito's palette, which colour-blind people can distinguish, from dark to light.
 _COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-_WIDTH, _HEIGHT, _ROW = 3.3, 2.5, 0.14  # inches, of the figure without its key, and of a row of the key
+_WIDTH, _HEIGHT, _ROW = 3.3, 2.5, 0.14  # inches: the figure without its key, and a row of the key
 _STYLE = {
     "font.size": 7,
     "axes.titlesize": 7,
@@ -37,7 +37,7 @@ _STYLE = {
     "axes.linewidth": 0.6,
     "pdf.fonttype": 42,
 }
-# Width of the points of one missing rate: as a share of the distance between two rates, and at most of the axis.
+# Width of the points at one missing rate: as a share of the distance between two rates, and at most of the axis.
 _SPREAD, _WIDEST = 0.4, 0.06
 _MOST_TICKS = 8
 
@@ -45,8 +45,8 @@ _MOST_TICKS = 8
 def draw(rows: Sequence[Row], folder: Path, formats: Sequence[str] = ("png", "svg")) -> list[Path]:
     """Draw metrics if there are several missing rates, and training time if there are several numbers of instances.
 
-    The folder gets ``micro_f1``, ``macro_f1`` and ``time``, and the corrected metrics if the data are incomplete. If
-    there are several numbers of instances, the number is added to the name. Return the files.
+    The folder gets ``micro_f1``, ``macro_f1`` and ``time``, and the corrected metrics if the data are incomplete. With
+    several numbers of instances, the number is appended to the name. Return the files.
     """
     every = panels(rows)
     several_sizes = len({panel.instances for panel in every}) > 1
@@ -68,21 +68,21 @@ def draw(rows: Sequence[Row], folder: Path, formats: Sequence[str] = ("png", "sv
 
 
 def _image(figure: Figure, form: str, salt: str) -> bytes:
-    """Return a figure as a file: png, svg or pdf; the same figure is the same bytes. `salt` makes ids in an SVG."""
+    """Return a figure as a file: png, svg or pdf; the same figure yields the same bytes. `salt` makes ids in an SVG."""
     drawn = BytesIO()
     with rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # letters that the font does not have
+        warnings.simplefilter("ignore")  # letters missing from the font
         figure.savefig(drawn, format=form, metadata=_METADATA.get(form), dpi=300)
     return drawn.getvalue()
 
 
 def literal(text: str) -> str:
-    """Return a text that a figure shows as it is: it is not a formula, and has no control characters."""
+    """Return a text that a figure shows unchanged: it is not a formula, and has no control characters."""
     return one_line(text).replace("$", r"\$")
 
 
 def _styles(methods: Sequence[str]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return how the points, and the line, of each method look."""
+    """Return the styles of the points, and of the line, for each method."""
     looks = zip(methods, cycle(_MARKERS), cycle(_LINES), cycle(_COLOURS))
     return [
         (
@@ -133,7 +133,7 @@ def _time_figure(rows: Sequence[Row]) -> Figure:
             law = fit_power_law(by_size)
             axes.plot([*by_size], np.exp(law.intercept) * np.array([*by_size], float) ** law.slope, **line)
             axes.plot([], [], label=f"{name}: n^{law.slope:.2f}", **points | line)
-            name = "_"  # which is not in the key
+            name = "_"  # hidden from the key
         axes.plot([*by_size], [*by_size.values()], label=name, **points | {"linestyle": ""})
     every = _every_kth(np.unique([size for by_size in seconds.values() for size in by_size]), 5)
     axes.set_xticks(every, [f"{size:,}" for size in every])
@@ -142,7 +142,7 @@ def _time_figure(rows: Sequence[Row]) -> Figure:
 
 
 def _figure(methods: Sequence[str], **labels: Any) -> tuple[Figure, Axes]:
-    """Return a figure of one column's width, with room for a key of two columns."""
+    """Return a figure that is one column wide, with room for a key of two columns."""
     figure = Figure((_WIDTH, _HEIGHT + _ROW * ((len(methods) + 1) // 2)), layout="constrained")
     axes = figure.add_subplot(**labels)
     axes.grid(alpha=0.3, linewidth=0.4)

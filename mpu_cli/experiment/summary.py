@@ -17,7 +17,7 @@ METRICS |= {f"corrected_{metric}": f"{name} corrected for c" for metric, name in
 
 
 def fit_power_law(seconds: dict[int, float]) -> Any:
-    """Fit ``seconds = exp(intercept) * n ** slope`` by least squares on the logarithms, of at least two sizes n."""
+    """Fit ``seconds = exp(intercept) * n ** slope`` by least squares on the logarithms, with at least two sizes n."""
     return linregress(np.log([*seconds]), np.log([*seconds.values()]))
 
 
@@ -27,11 +27,11 @@ class Panel(NamedTuple):
     rows: list[Row]  # of cells that did not fail
     methods: list[str]  # in the order of the rows
     rates: list[float]  # ascending
-    metrics: dict[str, str]  # those that are shown and their names, with corrected ones if the data are incomplete
+    metrics: dict[str, str]  # displayed metrics and their names, with corrected ones if the data are incomplete
 
     @property
     def instances(self) -> int:
-        """Their number."""
+        """The number of instances."""
         return int(self.rows[0]["instances"])
 
     def scores(self, metric: str, method: str, rate: float) -> dict[int, float]:
@@ -40,7 +40,7 @@ class Panel(NamedTuple):
         return {row["fold"]: row[metric] for row in rows if metric in row}
 
     def over_folds(self, metric: str, method: str, rate: float) -> tuple[float, float]:
-        """Return mean and standard deviation of a metric over folds, NaN where there are too few for them."""
+        """Return the mean and standard deviation of a metric over folds, NaN if there are too few for them."""
         values = [*self.scores(metric, method, rate).values()]
         return (float(np.mean(values)) if values else nan), _deviation(values)
 
@@ -78,8 +78,8 @@ def seconds_of(rows: Sequence[Row], step: str) -> dict[str, dict[int, float]]:
 def markdown(rows: Sequence[Row], c: float | None = None, folds: int = 10) -> str:
     """Write the summary of at least one row.
 
-    c is the label frequency of the data, if they are incomplete before any labels are removed. A test set has one of
-    so many folds of the instances.
+    c is the label frequency of the data, if they are incomplete before any labels are removed. A test set is one of
+    this many folds of the instances.
     """
     parts = [f"# {rows[0]['dataset']}\n\nMean ± standard deviation over folds; the best of a column in bold.\n"]
     if c is not None:
@@ -130,7 +130,7 @@ def _scores(panel: Panel, metric: str) -> str:
 
 
 def _against_first(panel: Panel, metric: str, folds: int) -> str:
-    """Compare the first method with each other, on the folds that both have."""
+    """Compare the first method with each of the others, on the folds that both have."""
     first, *others = panel.methods
     table = []
     for other in others:
@@ -143,9 +143,9 @@ def _against_first(panel: Panel, metric: str, folds: int) -> str:
 
 
 def _difference(differences: list[float], folds: int) -> str:
-    """Write the mean, and its interval by Student's t over folds; empty where there is none.
+    """Format the mean, and its interval by Student's t over folds; empty if there is none.
 
-    Training sets overlap, which adds the size of a test set over that of a training set to 1/m (Nadeau and Bengio,
+    Training sets overlap, which adds the ratio of test set size to training set size to 1/m (Nadeau and Bengio,
     "Inference for the generalization error", Machine Learning 52, 2003).
     """
     if not differences:
@@ -165,7 +165,7 @@ def _table(header: list[str], rows: list[list[str]]) -> str:
 
 
 def short_names(labels: Sequence[str]) -> dict[str, str]:
-    """Return a name for each label of a method, such as ``mpu, levels=1``.
+    """Return a short name for each method label, such as ``mpu, levels=1``.
 
     Options that all methods of the same name share are left out.
 

@@ -1,8 +1,8 @@
 """The methods that are compared (Kong et al. 2014, Section 3.3), each a module here with a class `Method`.
 
-Adding one adds one file. A method from elsewhere is the class `Method` of a file, ``my_method.py``, or a class by its
-module, ``module:Class``, also one in the current directory; of a classifier in scikit-learn's conventions, each label
-is learned.
+Adding one adds one file. An external method is the class `Method` in a file, ``my_method.py``, or a class specified by
+its module, ``module:Class``, also in the current directory; a scikit-learn classifier is a method that learns each
+label.
 """
 
 import inspect
@@ -38,17 +38,17 @@ def names() -> list[str]:
 
 
 def make(label: str, run: Run) -> Any:
-    """Return a method from its name and its options, ``name:option=value:option=value``.
+    """Return a method from its name and options, ``name:option=value:option=value``.
 
     A method has ``fit(X, S)`` and ``predict(X)``, which returns the scores of all labels, an array (n, q). X is a
-    csr_array of float32, (n, D), S one of bool, (n, q): the annotations. It may have attributes:
+    csr_array of float32, (n, D), S a csr_array of bool, (n, q): the annotations. It may have attributes:
 
-    `threshold`: the score from which a label is predicted, or an array (q,); else 0.5.
-    `c`: its label frequency, or an array (q,); else 1.
+    `threshold`: the score from which a label is predicted, or an array (q,); default: 0.5.
+    `c`: its label frequency, or an array (q,); default: 1.
     `transductive`: whether it is ``fit(X, S, T)``, where T are the instances to predict.
 
-    A parameter `run` of its constructor gets the `Run`, which has the `seed`. With the option ``tuned=True``, any
-    method gets the threshold of `Tuned`.
+    A parameter `run` of its constructor gets the `Run`, which contains the `seed`. With the option ``tuned=True``, any
+    method gets the threshold from `Tuned`.
 
     Raises MpuError (there is no such method, or it does not take these options).
     """
@@ -64,7 +64,7 @@ def make(label: str, run: Run) -> Any:
         method = made(**options, run=run) if takes_run else made(**options)
     except MpuError as error:
         raise MpuError(f"{label}: {error}") from None
-    except Exception as error:  # whatever the class of others raises
+    except Exception as error:  # any error from external classes
         raise MpuError(f"{label}: {one_line(str(error))}") from error
     if hasattr(method, "predict") and not hasattr(method, "get_params"):
         return method
@@ -79,7 +79,7 @@ def _class(name: str = "", attribute: str = "", *more: str) -> Any:
             module = import_module(f"{__name__}.{name.replace('-', '_')}")
         elif name.endswith(".py"):
             spec = spec_from_file_location(Path(name).stem, name)
-            assert spec is not None and spec.loader is not None  # of a name that ends in .py
+            assert spec is not None and spec.loader is not None  # for a name that ends in .py
             module = module_from_spec(spec)
             spec.loader.exec_module(module)
         elif attribute:
@@ -115,7 +115,7 @@ class Predictions(NamedTuple):
 
 
 def fit_and_predict(label: str, training: Dataset, instances: Dataset, run: Run) -> Predictions:
-    """Learn from training instances and predict others, from their features alone.
+    """Learn from training instances and predict others, only from their features.
 
     Raises MpuError (no label is left in training, or the method cannot learn from the data).
     """
@@ -137,12 +137,12 @@ def fit_and_predict(label: str, training: Dataset, instances: Dataset, run: Run)
 
 
 class Tuned:
-    """A method, by its label, with one criterion for its threshold, which compares methods apart from their own rules.
+    """A method, by its label, with a common threshold criterion, to compare methods apart from their own rules.
 
     A fifth of the training instances is held out and predicted by a model of the others. The threshold, one for all
     labels, maximises the micro-F1 that is estimated for complete labels from the incomplete ones
-    (`mpu_cli.core.thresholds`). The label frequency c that the estimate needs comes from all training instances as in
-    `mpu train`, whatever the method. The threshold is then used for the model of all training instances.
+    (`mpu_cli.core.thresholds`). The label frequency c for this estimate is estimated from all training instances as in
+    `mpu train`, regardless of the method. The threshold is then used for the model of all training instances.
     """
 
     def __init__(self, label: str, run: Run) -> None:
@@ -166,24 +166,24 @@ class Tuned:
 
 
 class Classifiers:
-    """Any classifier in scikit-learn's conventions as a method. It takes missing labels for negatives.
+    """Any scikit-learn classifier as a method. It treats missing labels as negatives.
 
-    It learns all labels at once where it can, else one by one. A label is predicted from a probability of 0.5.
+    It learns all labels at once if it can, otherwise one by one. A label is predicted from a probability of 0.5.
     """
 
     def __init__(self, classifier: Any, label: str, run: Run) -> None:
-        """Take the seed of the run, if the classifier takes one and has no other."""
+        """Set the seed of the run, if the classifier takes a seed and has no other."""
         if not is_classifier(classifier):
             raise MpuError(f"{label} is not a scikit-learn classifier and has no fit and predict")
         self.classifier = classifier
         if classifier.get_params().get("random_state", run) is None:
-            classifier.set_params(random_state=run.seed % (1 << 32))  # those of scikit-learn are below
+            classifier.set_params(random_state=run.seed % (1 << 32))  # scikit-learn's seeds are below this
 
     def fit(self, X: csr_array, S: csr_array) -> None:
-        """Learn; TooLargeError where it needs dense features, and memory is too small."""
+        """Learn; TooLargeError if it needs dense features, and memory is too small."""
         self.fitted = fit_copies(self.classifier, suited([self.classifier], X), S.toarray())
         self.q = S.shape[1]
 
     def predict(self, X: csr_array) -> np.ndarray:
-        """Return probabilities, or the logistic function of decisions."""
+        """Return probabilities, or the logistic function of decision values."""
         return scores(self.fitted, suited(self.fitted, X), self.q)

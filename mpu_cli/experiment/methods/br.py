@@ -1,4 +1,4 @@
-"""br: logistic regression of each label: mpu with one level and c = 1, which takes missing labels for negatives."""
+"""br: logistic regression for each label: mpu with one level and c = 1, which treats missing labels as negatives."""
 
 from mpu_cli.core.options import LINEAR
 from mpu_cli.experiment.methods import mpu

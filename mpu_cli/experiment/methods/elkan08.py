@@ -1,11 +1,11 @@
-"""One problem of positive and unlabelled instances a label, after Elkan and Noto (KDD 2008).
+"""One problem of positive and unlabelled instances per label, after Elkan and Noto (KDD 2008).
 
 "Learning Classifiers from Only Positive and Unlabeled Data", Section 2: if the annotated instances are a random share
 c = Pr(s=1 | y=1) of the true ones, g(x) = Pr(s=1 | x) is c Pr(y=1 | x). So g is an ordinary classifier of annotated
 against other instances, c is estimated from its values on held-out instances, and a label is predicted if
-g(x) / c >= 0.5. Section 3: or a second classifier is trained on the annotated as positives and on every other instance
-twice, as a positive with weight w(x) = Pr(y=1 | x, s=0) = (1-c)/c * g/(1-g) and as a negative with weight 1 - w(x).
-What the paper leaves open: docs/choices/baselines.md, "Choices of Elkan and Noto's method".
+g(x) / c >= 0.5. Section 3: alternatively, a second classifier is trained on the annotated instances as positives and on
+every other instance twice, as a positive with weight w(x) = Pr(y=1 | x, s=0) = (1-c)/c * g/(1-g) and as a negative with
+weight 1 - w(x). Choices that the paper leaves open: docs/choices/baselines.md, "Choices of Elkan and Noto's method".
 """
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold, trai
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-# Most instances for the choice of C and the estimate of c.
+# Maximum number of instances for the choice of C and the estimate of c.
 _SAMPLE = 20_000
 
 
@@ -52,7 +52,7 @@ class Method:
         self.cost, self.epochs, self.folds, self.run = cost, epochs, folds, run
 
     def fit(self, X: csr_array, S: csr_array) -> None:
-        """Learn; TooLargeError where weights or predictions would not fit in memory."""
+        """Learn; TooLargeError if weights or predictions would not fit in memory."""
         (n, q), run = S.shape, self.run
         refuse_too_large(X.shape[1], q, levels=1, is_dense=True)
         refuse_large_sample(n if self.is_weighted else min(n, _SAMPLE), q, "train on fewer instances, or fewer labels")
@@ -69,7 +69,7 @@ class Method:
             held_out = dense_out_of_fold(sample.task(ones, settings), sample.fold_rows)
         pooled = estimate(held_out, sample.labels, self.c_method)
         alone = estimate_per_label(CountedCells.of(held_out, sample.labels, None), self.c_method)
-        self.c = np.where(np.isnan(alone), pooled.c, alone)  # that of all for labels with few annotations
+        self.c = np.where(np.isnan(alone), pooled.c, alone)  # the pooled c for labels with few annotations
         if self.is_weighted:
             if sample.share < 1:
                 rows = deal(n, self.folds or default_folds(n), run.seed, kin)
@@ -78,16 +78,16 @@ class Method:
         self.model, _ = train_splits([Split(LearningTask(features, S, ones, settings, run), (np.arange(n),))])
 
     def predict(self, X: csr_array) -> np.ndarray:
-        """Return g / c, cut off at 1, or what the second classifier gives."""
+        """Return g / c, clipped to 1, or the predictions of the second classifier."""
         predicted = self.model.probabilities(Features.of(X), self.run)
         return predicted if self.is_weighted else np.minimum(predicted / self.c.astype(np.float32), np.float32(1))
 
 
 def weights(probabilities: np.ndarray, labels: csr_array, c: np.ndarray) -> csr_array:
-    """Weights of instances as positives (Elkan and Noto 2008, Section 3): csr_array of float32, shape (n, q).
+    """Return the weights of instances as positives (Elkan and Noto 2008, Section 3): csr_array of float32, (n, q).
 
     1 for the annotated, w(x) = (1-c)/c * g/(1-g) for the others, clipped to 1, which it reaches at g = c;
-    `probabilities` are g(x) = Pr(s=1 | x), and c is that of each label.
+    `probabilities` are g(x) = Pr(s=1 | x), and `c` contains the label frequency of each label.
     """
     c = c.astype(np.float32)
     g = np.minimum(probabilities, c)

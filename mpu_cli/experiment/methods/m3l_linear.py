@@ -7,7 +7,7 @@ otherwise, and a positive definite prior R (q x q) of label correlations:
 
     min over z_1 .. z_q of  1/2 sum_lk (R^-1)_lk <z_l, z_k> + 2 C sum_i sum_l max(0, 1 - y_i^l <z_l, phi(x_i)>)
 
-and label l is predicted where <z_l, phi(x)> > 0. C is that of the papers: it weights the Hamming loss of structured
+and label l is predicted if <z_l, phi(x)> > 0. C is defined as in the papers: it weights the Hamming loss of structured
 prediction, sum_l (1 - y^l y'^l), in which a wrong label costs 2. So C = 0.5 is a support vector machine's C = 1. In the
 dual, 0 <= alpha_il <= 2 C and
 
@@ -15,8 +15,8 @@ dual, 0 <= alpha_il <= 2 C and
 
 It is solved by dual coordinate ascent. The gradient along alpha_il is 1 - y_i^l <z_l, phi(x_i)> and the curvature R_ll
 K_ii, so that each coordinate has its maximum in closed form; a step of delta moves every z_k by R_kl delta y_i^l
-phi(x_i). With R = I these are q independent support vector machines, which LIBLINEAR and LIBSVM solve; they have no R.
-What the papers leave open, and how it was chosen: docs/choices/baselines.md, "Choices of M3L".
+phi(x_i). With R = I these are q independent support vector machines, which LIBLINEAR and LIBSVM solve; they do not
+support R. Choices that the papers leave open: docs/choices/baselines.md, "Choices of M3L".
 """
 
 from collections.abc import Callable
@@ -42,23 +42,23 @@ from mpu_cli.core.validation import deal, default_folds, leading, without
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, numba_installed
 
-# Largest number of passes over the instances. A few dozen suffice for any C that predicts well.
+# Maximum number of passes over the instances. A few dozen suffice for any C that predicts well.
 MAX_EPOCHS = 300
-# The relative duality gap to reach; a larger one hardly changes which of two C is better.
+# The target relative duality gap; a larger one hardly changes which of two C is better.
 TOLERANCE, _ROUGH_TOLERANCE = 0.01, 0.05
 # Cost of a wrong label in the Hamming loss of +1 and -1.
 HAMMING = 2
 # The next number after 1/2: a label is predicted if sigma(z) is greater than 1/2.
 THRESHOLD = np.nextafter(np.float32(0.5), np.float32(1))
-# Held-out instances for the choice of C: more hardly change which of two is better.
+# Number of held-out instances for the choice of C: more hardly change which of two is better.
 _HELD_OUT = 1_200
 # Start of the hill climb along C, for instances of unit length.
 _FIRST_COST = 3.0
 _ROWS = 1 << 14
-# Most instances for the choice of C.
+# Maximum number of instances for the choice of C.
 _SAMPLE = 20_000
 
-# The inner loops, compiled where numba is installed. Arrays of labels are contiguous, so that the innermost loops run
+# The inner loops, compiled if numba is installed. Arrays of labels are contiguous, so that the innermost loops run
 # over labels and become SIMD code.
 if numba_installed():
     import numba
@@ -67,7 +67,7 @@ if numba_installed():
 
     inlined, compiled = compilation.fused_inlined, compilation.compiled(fused=True)
 
-    @numba.njit(inline="always")  # before it is compiled, since a row as an argument takes time
+    @numba.njit(inline="always")  # inlined before compilation, since a row as an argument takes time
     def add(to, factor, row):
         """Add a multiple of a row to another."""
         for k in range(len(to)):
@@ -88,7 +88,7 @@ else:
 def ascend(scores, squared_norm, present, alpha, prior, cost, step, sums):
     """Maximise along the coordinates of one instance, label by label; changes scores, alpha, step and the sums.
 
-    Adds to `sums` the gap and the primal objective of the instance, before. Returns whether anything has moved.
+    Adds to `sums` the instance's gap and primal objective before the steps. Returns whether anything has moved.
     """
     zero, one = np.float32(0), np.float32(1)
     for k in range(len(scores)):
@@ -114,10 +114,10 @@ def ascend(scores, squared_norm, present, alpha, prior, cost, step, sums):
 def ascend_linear(indptr, indices, values, squared_norms, order, present, alpha, weights, prior, cost, sums):
     """Visit instances in turn and maximise the dual along each of their coordinates; changes alpha, weights and sums.
 
-    `indptr`, `indices`, `values`: of the features, CSR; no row has an index twice.
+    `indptr`, `indices`, `values`: the features, CSR; no row has a duplicate index.
     `squared_norms`: float32, shape (n,).
     `order`: the instances to visit.
-    `present`: bool, shape (n, q): annotated labels: y = 1 where true, else -1.
+    `present`: bool, shape (n, q): annotated labels: y = 1 if true, else -1.
     `alpha`: float32, shape (n, q): dual variables.
     `weights`: float32, shape (D, q): z_k in column k; they belong to alpha.
     `prior`: float32, shape (q, q): R.
@@ -135,10 +135,10 @@ def ascend_linear(indptr, indices, values, squared_norms, order, present, alpha,
 
 @compiled
 def ascend_batch(scores, gram, present, alpha, prior, cost, sums):
-    """Visit the instances of a batch in turn, by their kernel values; changes scores, alpha and sums.
+    """Visit the instances of a batch in turn, using their kernel values; changes scores, alpha and sums.
 
     `scores` (B x q) are <z_l, phi(x_i)>, and `gram` (B x B) is K(x_i, x_j); the others are as in `ascend_linear`.
-    Returns: float32, shape (B, q): by which each z_k has grown: the sum over i of steps_ik phi(x_i).
+    Returns: float32, shape (B, q): the increase of each z_k: the sum over i of steps_ik phi(x_i).
     """
     steps = np.empty_like(scores)
     for i in range(len(scores)):
@@ -150,7 +150,7 @@ def ascend_batch(scores, gram, present, alpha, prior, cost, sums):
 
 @dataclass(frozen=True)
 class Dual:
-    """The problem that is solved."""
+    """The dual problem."""
 
     space: Any  # `LinearSpace`, or another with its methods
     present: np.ndarray  # bool, shape (n, q): annotated labels
@@ -173,11 +173,11 @@ class LinearSpace:
         self._matrix, self.width, self._squared_norms = matrix, matrix.shape[1], squared_norms.astype(np.float32)
 
     def scores(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """<z_l, phi(x_i)> for the instances `rows`: float32, len(rows) x q."""
+        """Return <z_l, phi(x_i)> for the instances `rows`: float32, len(rows) x q."""
         return self._matrix[rows] @ weights
 
     def ascend(self, dual: Dual, order: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Visit instances in an order, and move alpha and the weights; the prior and the cost are in 32 bits here.
+        """Visit instances in a given order, and update alpha and the weights; prior and cost are 32-bit here.
 
         Returns: the duality gap and the primal objective, each instance's part at its visit.
         """
@@ -190,9 +190,9 @@ class LinearSpace:
 def solve(dual: Dual, tolerance: float, seed: int, max_epochs: int = MAX_EPOCHS) -> tuple[np.ndarray, np.ndarray]:
     """Maximise by coordinate ascent until the relative duality gap is within the tolerance.
 
-    Each epoch visits the instances in a new random order. It also sums up a gap with the weights of each moment, at no
-    cost; once this is within the tolerance, the exact gap is computed. OverflowingError where the features are too
-    large for 32-bit numbers.
+    Each epoch visits the instances in a new random order. It also sums up a gap with the weights at each moment, at no
+    cost; once this is within the tolerance, the exact gap is computed. OverflowingError if the features are too large
+    for 32-bit numbers.
 
     Returns: the weights; and the dual variables, from 0 to C: float32, shape (n, q), 0 for instances not in `rows`.
     """
@@ -213,7 +213,7 @@ def solve(dual: Dual, tolerance: float, seed: int, max_epochs: int = MAX_EPOCHS)
 
 
 def duality_gap(dual: Dual, alpha: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """Difference of the primal and the dual objective, and the primal objective, with the z_l that belong to alpha.
+    """Return the difference of the primal and the dual objective, and the primal objective, with the z_l of alpha.
 
     With z_l = sum_k R_lk u_k and u_k = sum_i alpha_ik y_i^k phi(x_i), the primal's regulariser is half of sum_l <u_l,
     z_l> = sum_il alpha_il y_i^l <z_l, phi(x_i)>. So both objectives are sums over instances of functions of their
@@ -233,10 +233,10 @@ def duality_gap(dual: Dual, alpha: np.ndarray, weights: np.ndarray) -> tuple[flo
 
 
 def correlation_prior(labels: csr_array, rho: float) -> np.ndarray:
-    """R = (1 - rho) I + rho S, where S is the cosine similarity of labels by their annotations: float64, (q, q).
+    """Return R = (1 - rho) I + rho S, with S the cosine similarity of labels by annotations: float64, (q, q).
 
-    0 <= rho < 1; at 0 labels are independent of each other. R is positive definite: no eigenvalue is less than 1 - rho.
-    Its diagonal is one.
+    0 <= rho < 1; at 0, labels are independent of each other. R is positive definite: no eigenvalue is less than
+    1 - rho. Its diagonal is one.
     """
     prior = rho * cosine_similarity(labels.T.astype(np.float64))
     np.fill_diagonal(prior, 1)
@@ -246,9 +246,9 @@ def correlation_prior(labels: csr_array, rho: float) -> np.ndarray:
 class Method:
     """M3L, linear.
 
-    `cost`: C of the papers, half of a support vector machine's; None: by cross-validated micro-F1.
+    `cost`: C as in the papers, half of a support vector machine's; None: chosen by cross-validated micro-F1.
     `label_correlation`: weight rho of label correlations in the prior, from 0 to below 1; 0: independent labels.
-    `folds`: of the choice of C; None: by the number of instances.
+    `folds`: number of folds for the choice of C; None: chosen by the number of instances.
     """
 
     threshold = THRESHOLD
@@ -263,7 +263,7 @@ class Method:
         self.cost, self.rho, self.folds, self.run = cost, label_correlation, folds, run
 
     def fit(self, X: csr_array, S: csr_array) -> None:
-        """Learn; TooLargeError where weights and dual variables would not fit in memory."""
+        """Learn; TooLargeError if weights and dual variables would not fit in memory."""
         (n, D), q = X.shape, S.shape[1]
         refuse_beyond_free(
             4 * D * q + 5 * n * q,
@@ -285,15 +285,15 @@ class Method:
         return self.model.probabilities(Features.of(X), self.run)
 
     def train(self, space: Any, S: csr_array, bound: float) -> np.ndarray:
-        """Return the weights that all instances give, with a bound of the dual variables."""
+        """Return the weights learned from all instances, with a bound of the dual variables."""
         dual = Dual(space, S.toarray(), np.arange(S.shape[0]), correlation_prior(S, self.rho), bound)
         return solve(dual, TOLERANCE, self.run.seed)[0]
 
     def choose(self, evaluate: Callable[[float], float], unit: float) -> tuple[float, float]:
-        """Choose C by a hill climb from 3 units, in half decades, while the micro-F1 that `evaluate` gives rises.
+        """Choose C by a hill climb from 3 units, in half decades, while the micro-F1 from `evaluate` rises.
 
         `unit` is 1 / mean ||phi(x)||^2, which makes the choice independent of the scale of the features.
-        Returns: the micro-F1, and C of a support vector machine, the bound of the dual variables.
+        Returns: the micro-F1, and the C of a support vector machine, which is the bound of the dual variables.
         """
 
         def at(units: float) -> tuple[float, float]:
@@ -304,7 +304,7 @@ class Method:
     def out_of_fold_f1(self, space: Any, X: csr_array, labels: csr_array) -> Callable[[float], float]:
         """Return the function from C to the micro-F1 of out-of-fold predictions on the annotated labels.
 
-        C is that of a support vector machine here, the bound of the dual variables. Equal rows of X are in one fold.
+        C is a support vector machine's C here, the bound of the dual variables. Equal rows of X are in one fold.
         """
         n, q = labels.shape
         present = labels.toarray()

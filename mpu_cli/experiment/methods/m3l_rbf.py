@@ -1,4 +1,4 @@
-"""M3L with <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + 1, its prior as that of m3l-linear."""
+"""M3L with <phi(x), phi(x')> = exp(-gamma ||x - x'||^2) + 1, and the prior of m3l-linear."""
 
 from typing import Any
 
@@ -18,18 +18,18 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Values of gamma, in units of 1 / mean ||x - x'||^2.
 _WIDTHS = (1.0, 0.2)
-# Most instances for the choice of C and gamma, whose time is quadratic in them.
+# Maximum number of instances for choosing C and gamma; the time is quadratic in them.
 _SAMPLE = 3_000
-# Instances whose scores are computed together, and then kept up to date by their kernel values.
+# Number of instances whose scores are computed together, and then updated with their kernel values.
 _BATCH_SIZE = 128
 # The square of a constant feature, whose weight is the bias.
 _CONSTANT = np.float32(1)
-# Kernel values of a prediction in memory at a time: 64 MB.
+# Number of kernel values of a prediction in memory at a time: 64 MB.
 _SLICE = 1 << 24
 
 
 class KernelSpace:
-    """The space of a kernel; weights are coefficients: z_l = sum_i weights_il phi(x_i); otherwise as `LinearSpace`.
+    """The space of a kernel; weights are coefficients: z_l = sum_i weights_il phi(x_i); otherwise like `LinearSpace`.
 
     `gram`: float32, shape (n, n): K(x_i, x_j).
     """
@@ -41,11 +41,10 @@ class KernelSpace:
         return self._gram[rows] @ weights
 
     def ascend(self, dual: Dual, order: np.ndarray, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Visit instances in an order.
+        """Visit instances in a given order.
 
-        A step at instance i changes the score of every other instance j by K_ij. Scores are updated when
-        their batch begins, by one dense product, and within the batch after every step: the same ascent, mostly in
-        BLAS.
+        A step at instance i changes the score of every other instance j by K_ij. Scores are updated when their batch
+        begins, by one dense product, and within the batch after every step: the same ascent, mostly in BLAS.
         """
         sums = np.zeros(2)
         for start in range(0, len(order), _BATCH_SIZE):
@@ -62,7 +61,7 @@ class KernelSpace:
 class Method(m3l_linear.Method):
     """M3L with an RBF kernel; the options are those of m3l-linear.
 
-    `gamma`: None: 1 / mean ||x - x'||^2 of the instances or a fifth of it, whichever gives the better cross-validated
+    `gamma`: None: 1 / mean ||x - x'||^2 of the instances or a fifth of it, whichever yields the better cross-validated
     micro-F1; the former if C is set.
     """
 
@@ -71,7 +70,7 @@ class Method(m3l_linear.Method):
         self.gamma = gamma
 
     def fit(self, X: csr_array, S: csr_array) -> None:
-        """Learn; TooLargeError where the kernel matrix would not fit in memory."""
+        """Learn; TooLargeError if the kernel matrix would not fit in memory."""
         n = S.shape[0]
         refuse_beyond_free(
             4 * n * n,
@@ -91,9 +90,9 @@ class Method(m3l_linear.Method):
         self.support, self.coefficients = X[support], weights[support]
 
     def _choose(self, X: csr_array, S: csr_array, widths: list[float]) -> tuple[float, float]:
-        """Choose C at the first gamma, then go on to the next gamma as long as the micro-F1 rises.
+        """Choose C at the first gamma, then proceed to the next gamma as long as the micro-F1 rises.
 
-        C is measured in 1 / mean ||phi(x) - mean phi||^2, in which its best value hardly depends on gamma.
+        C is measured in units of 1 / mean ||phi(x) - mean phi||^2, in which its best value hardly depends on gamma.
         """
         gamma = units = bound = best = 0.0
         for candidate in widths:
@@ -111,7 +110,7 @@ class Method(m3l_linear.Method):
         return gamma, bound
 
     def predict(self, X: csr_array) -> np.ndarray:
-        """Return sigma(z), computed for one slice at a time."""
+        """Return sigma(z), computed one slice at a time."""
         assert self.gamma is not None
         bias = self.coefficients.sum(axis=0, dtype=np.float64)
         scores = np.empty((X.shape[0], self.coefficients.shape[1]), np.float32)
@@ -123,9 +122,9 @@ class Method(m3l_linear.Method):
 
 
 def kernel_values(left: csr_array, right: csr_array, gamma: float) -> np.ndarray:
-    """K(x, x') for each row x of one matrix and x' of another: float32, n x m.
+    """Return K(x, x') for each row x of one matrix and x' of another: float32, n x m.
 
-    OverflowingError where gamma is out of the range of float32, as its default is if all distances are.
+    OverflowingError if gamma is out of the range of float32, like its default if all distances are.
     """
     if not float(np.finfo(np.float32).tiny) <= gamma <= float(np.finfo(np.float32).max):
         raise OverflowingError
@@ -134,7 +133,7 @@ def kernel_values(left: csr_array, right: csr_array, gamma: float) -> np.ndarray
 
 
 def mean_squared_distance(matrix: csr_array) -> float:
-    """Mean of ||x - x'||^2 over all pairs of rows, 2 (mean ||x||^2 - ||mean x||^2); 1 if all rows are equal."""
+    """Return the mean of ||x - x'||^2 over all pairs of rows, 2 (mean ||x||^2 - ||mean x||^2); 1 if all are equal."""
     mean = np.bincount(matrix.indices, matrix.data) / matrix.shape[0]
     mean_squared_norm = float(Features.of(matrix).squared_norms.mean())
     distance = 2 * (mean_squared_norm - float(np.square(mean).sum()))

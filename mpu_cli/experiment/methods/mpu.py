@@ -17,7 +17,7 @@ class Method:
     """The learner of `mpu train`."""
 
     calibrated = True
-    fixed: ClassVar[dict[str, Any]] = {}  # options that a method of its own sets
+    fixed: ClassVar[dict[str, Any]] = {}  # options that a subclass sets
 
     def __init__(self, run: Run = DEFAULT_RUN, **options: Any) -> None:
         declared = {name: option for name, option in options_of(Options).items() if name not in self.fixed}

@@ -1,27 +1,27 @@
 """WELL: weak labels, after Sun, Zhang and Zhou (AAAI 2010), "Multi-Label Learning with Weak Label".
 
-Transductive: n instances, training and unlabelled ones together, get values f in [0, 1] for each label k by a convex
-problem,
+Transductive: n instances, training and unlabelled ones together, get values f in [0, 1] for each label k by solving a
+convex problem,
 
     min  alpha f' L_k f  +  beta sum over the annotated of (f_i - 1)^2  +  sum of f_i,     0 <= f <= 1:
 
 similar instances have similar values, annotated labels are kept, and few instances have the label. The instances with
-f_i >= t are predicted, for the t at which that set, as a vector of zeros and ones, has the smallest objective.
+f_i >= t are predicted, with the t for which this set, as a vector of zeros and ones, has the smallest objective.
 
-Of the paper, only the abstract and a public reimplementation are available, whose form this is, with its alpha = 100
-and beta = 10. Our reading of the rest, chosen on held-out parts of training files (docs/choices/baselines.md):
+Only the abstract of the paper and a public reimplementation are available; this follows the reimplementation, with its
+alpha = 100 and beta = 10. The rest is our reading, chosen on held-out parts of training files (docs/choices/baselines.md):
 
 - L = D - W is the plain Laplacian.
-- W is a graph of *nearest neighbours*: the cosine of two instances where one is among the 5 most similar of the
-  other, scaled so that the similarities of an instance sum to w = beta/alpha in the median: its neighbours together
-  weigh as much as an annotation.
-- Labels are correlated by similarities that all labels share (weight `sharing`, of w): for each label j, the
+- W is a graph of *nearest neighbours*: the cosine of two instances if one is among the 5 most similar to the other,
+  scaled so that the similarities of an instance sum to w = beta/alpha in the median: its neighbours together weigh as
+  much as an annotation.
+- Labels are correlated by similarities that all labels share (weight `sharing`, relative to w): for each label j, the
   instances annotated with j are similar to each other, a similarity of rank one, B_j = w s_j s_j' / |s_j|. Label k
   combines them by its likeness to j, the cosine R_kj of the annotations: W_k = W + sum_j R_kj B_j.
 - The cut is never empty; training instances that are not annotated are treated as unlabelled ones.
 
-All labels of a block are solved together by accelerated projected gradient steps (Beck and Teboulle 2009) that are
-scaled a coordinate by the bound D - W <= 2 D, with restarts (O'Donoghue and Candes 2015).
+All labels in a block are solved together by accelerated projected gradient steps (Beck and Teboulle 2009), scaled per
+coordinate by the bound D - W <= 2 D, with restarts (O'Donoghue and Candes 2015).
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from mpu_cli.core.features import Features
 from mpu_cli.core.limits import refuse_beyond_free
 
-# Instances whose similarities to all others are computed together.
+# Number of instances whose similarities to all others are computed together.
 _ROWS = 256
 
 
@@ -44,13 +44,13 @@ class Graph:
     similarity: csr_array  # float32, shape (n, n): W, symmetric, with a diagonal of zeros
     degree: np.ndarray  # float32, shape (n,): row sums of W
     annotated: csr_array  # float32, shape (n, q): S: 1 if instance i is annotated with label j
-    sizes: np.ndarray  # float32, shape (q,): annotations of each label, at least 1
+    sizes: np.ndarray  # float32, shape (q,): number of annotations of each label, at least 1
     # float32, shape (q, q): w R_kj: weight of base similarity s_j s_j' / |s_j| in that of label k
     combination: np.ndarray
 
     @classmethod
     def of(cls, similarity: csr_array, labels: csr_array, weight: float) -> "Graph":
-        """Return the graph of W, the annotations (n x q), and the weight w of the similarities that labels share."""
+        """Return the graph with W, the annotations (n x q), and the weight w of the similarities that labels share."""
         degree = similarity.sum(axis=1, dtype=np.float64).astype(np.float32)
         combination = weight * cosine_similarity(labels.T.astype(np.float64))
         annotated = csr_array(labels, dtype=np.float32)
@@ -58,16 +58,16 @@ class Graph:
         return cls(similarity, degree, annotated, sizes, combination.astype(np.float32))
 
     def degrees(self, block: slice) -> np.ndarray:
-        """Degree of each instance in the similarity of each label of a block: n x b."""
+        """Return the degree of each instance in the similarity of each label in a block: n x b."""
         return self.degree[:, None] + self.annotated @ self.combination[:, block]
 
     def neighbours(self, f: np.ndarray, block: slice) -> np.ndarray:
-        """W_k f_k for the labels of a block: n x b."""
+        """Return W_k f_k for the labels in a block: n x b."""
         shared = (self.annotated.T @ f) / self.sizes[:, None] * self.combination[:, block]
         return self.similarity @ f + self.annotated @ shared
 
     def edge_costs(self, order: np.ndarray, k: int) -> np.ndarray:
-        """Increases of f' L_k f when f_i changes from 0 to 1, one instance after the other: float64."""
+        """Return the increases of f' L_k f when f_i changes from 0 to 1, one instance after the other: float64."""
         to_earlier = tril(self.similarity[order][:, order], -1).sum(axis=1, dtype=np.float64)
         counts = np.cumsum(self.annotated[order].toarray(), axis=0, dtype=np.float64)
         shared = (counts - counts**2 / self.sizes) @ self.combination[k]
@@ -75,10 +75,10 @@ class Graph:
 
 
 def nearest_neighbours(matrix: csr_array, k: int, degree: float) -> csr_array:
-    """Cosine similarities (n x n) of pairs in which one instance is among the k most similar ones of the other.
+    """Return the cosine similarities (n x n) of pairs in which one instance is among the k most similar to the other.
 
-    They are scaled so that the sums over each instance have the median `degree`, over instances with any; not negative,
-    symmetric, with a diagonal of zeros.
+    They are scaled so that the sums over each instance have the median `degree`, among instances with any; they are not
+    negative, and symmetric, with a diagonal of zeros.
     """
     n = matrix.shape[0]
     norms = np.sqrt(np.repeat(Features.of(matrix).squared_norms, np.diff(matrix.indptr)))
@@ -100,7 +100,7 @@ def nearest_neighbours(matrix: csr_array, k: int, degree: float) -> csr_array:
     return similarity
 
 
-# The largest change of a value by a projected step from the solution: its distance from the optimality conditions.
+# The largest change of a value by a projected step at the solution: its distance from the optimality conditions.
 TOLERANCE = 1e-4
 _MOST_STEPS = 1000
 _BLOCK_SIZE = 64
@@ -109,9 +109,9 @@ _BLOCK_SIZE = 64
 class Method:
     """WELL.
 
-    `neighbours`: nearest neighbours of an instance in the graph.
+    `neighbours`: number of nearest neighbours of an instance in the graph.
     `alpha`, `beta`: weights of smoothness over the graph, and of the annotated labels.
-    `sharing`: weight of similarities by common labels, relative to those of the graph; 0: none.
+    `sharing`: weight of similarities from common labels, relative to those of the graph; 0: none.
     """
 
     transductive = True
@@ -120,7 +120,7 @@ class Method:
         self.neighbours, self.alpha, self.beta, self.sharing = neighbours, alpha, beta, sharing
 
     def fit(self, X: csr_array, S: csr_array, unlabelled: csr_array) -> None:
-        """Label the unlabelled instances; TooLargeError where the similarities would not fit in memory."""
+        """Label the unlabelled instances; TooLargeError if the similarities would not fit in memory."""
         (n, q), m = S.shape, unlabelled.shape[0]
         others = min(n + m, 4 * self.neighbours)  # neighbours in both directions, with their indices
         refuse_beyond_free(
@@ -146,7 +146,7 @@ class Method:
 
 
 def solve(graph: Graph, block: slice, alpha: float, beta: float) -> np.ndarray:
-    """Minimise the objective of each label of a block: float32, shape (n, b)."""
+    """Minimise the objective of each label in a block: float32, shape (n, b)."""
     annotated = graph.annotated[:, block].toarray()
     degrees = graph.degrees(block)
     bound = np.maximum(4 * alpha * degrees + 2 * beta * annotated, 1).astype(np.float32)
@@ -169,7 +169,7 @@ def solve(graph: Graph, block: slice, alpha: float, beta: float) -> np.ndarray:
 def best_cut(graph: Graph, f: np.ndarray, k: int, alpha: float, beta: float) -> float:
     """Return the t for which {f >= t} has the smallest objective for label k; 1 if no value is positive.
 
-    Values are below 1. Instances of value 0 are in no set.
+    Values are below 1. Instances with value 0 are in no set.
     """
     order = np.argsort(-f, kind="stable")[: np.count_nonzero(f)]
     if not len(order):
