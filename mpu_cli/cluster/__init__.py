@@ -1,6 +1,6 @@
 """Training and prediction on the workers of a Dask cluster: the extra `cluster`.
 
-Here is the address of a cluster, ``--cluster``, which is read without Dask.
+This module contains the address of a cluster, ``--cluster``, which is read without Dask.
 """
 
 import re
@@ -21,14 +21,14 @@ EXPECTED = "local, local:WORKERS[:THREADS], an address such as tcp://scheduler:8
 
 @dataclass(frozen=True)
 class Address:
-    """A running cluster, or one to start on this machine."""
+    """A running cluster, or a cluster to start on this machine."""
 
     scheduler: str | None = None  # address of its scheduler
-    file: Path | None = None  # scheduler file, which has the address
-    workers: int | None = None  # to start in this process; None: one per core
-    threads: int = 1  # of each worker
+    file: Path | None = None  # scheduler file, which contains the address
+    workers: int | None = None  # number to start in this process; None: one per core
+    threads: int = 1  # per worker
     # Seconds to wait for a scheduler and for a worker, at the start and whenever there is none. None: the value
-    # ``mpu.timeout`` of Dask's configuration, or 300
+    # ``mpu.timeout`` in Dask's configuration, or 300
     timeout: float | None = None
 
     @classmethod
@@ -53,7 +53,7 @@ class Address:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is to be started in this process."""
+        """Whether the cluster is to be started in this process."""
         return self.scheduler is None and self.file is None
 
     def __str__(self) -> str:
@@ -61,9 +61,9 @@ class Address:
 
 
 def connected(address: Address) -> "AbstractContextManager[DaskExecutor]":
-    """Connect with a cluster, or start it: `cluster.dask_executor.connected`. Only this imports Dask.
+    """Connect to a cluster, or start it: `cluster.dask_executor.connected`. Only this imports Dask.
 
-    Raises MpuError (Dask is not installed), or as that.
+    Raises MpuError (Dask is not installed), or as for that function.
     """
     try:
         from mpu_cli.cluster import dask_executor

@@ -1,7 +1,7 @@
-"""Connections to Dask clusters, a running one or one started on this machine, and units of work there.
+"""Connections to Dask clusters, running or started on this machine, and units of work there.
 
-Dask assigns units to workers, keeps results where they were computed, and computes lost ones again. Each
-result depends on its arguments alone, so it is the same again.
+Dask assigns units to workers, keeps results where they were computed, and recomputes lost ones. Each result depends
+only on its arguments, so recomputing does not change it.
 """
 
 import errno
@@ -39,13 +39,13 @@ from mpu_cli.runtime.signals import finally_call
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.version import __version__
 
-# Longest time to leave a cluster, in seconds.
+# Maximum time to leave a cluster, in seconds.
 _LEAVE = 10.0
 # Seconds between checks of finished units, and of the cluster itself.
 _SOON, _NOW_AND_THEN = 0.01, 1.0
 # Error numbers of a full disk.
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-# What stands for the result of a unit, which stays where it was computed.
+# Represents the result of a unit, which stays where it was computed.
 Handle: TypeAlias = Future
 
 
@@ -63,7 +63,7 @@ class DaskExecutor:
         self._next_look = 0.0
 
     def wait_for_worker(self) -> None:
-        """Wait for a worker; ClusterError where none comes."""
+        """Wait for a worker; ClusterError if none arrives."""
         try:
             self._awaited(self._client.wait_for_workers, 1, timeout=self._timeout)
         except TimeoutError:
@@ -78,14 +78,14 @@ class DaskExecutor:
             return 0
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Handle:
-        """Run a unit on a worker. Arguments may be handles, or lists of them, in place of what they stand for."""
+        """Run a unit on a worker. Arguments may be handles, or lists of them, in place of their results."""
         key = f"{function.__name__}-{secrets.token_hex(8)}"
         return self._client.submit(_unit, self._versions, function, *arguments, key=key, pure=False)
 
     def wait(self, handles: Sequence[Handle], tick: Callable[[], None] = lambda: None) -> None:
-        """Wait for units, with a tick for each one that is done; raise the error of one that fails.
+        """Wait for units, with a tick for each finished one; raise the error of a failed one.
 
-        Raises ClusterError (the cluster is gone, or its workers).
+        Raises ClusterError (the cluster or its workers are gone).
         """
         waiting = as_completed(handles, loop=self._client.loop)
         while not waiting.is_empty():
@@ -106,7 +106,7 @@ class DaskExecutor:
             raise ClusterError(f"the cluster has lost results: {error}") from None
 
     def _awaited(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """Return what Dask waits for without end; ClusterError as for `wait`."""
+        """Return the result of a call for which Dask would wait forever; ClusterError as for `wait`."""
         answer = in_background(partial(function, *arguments, **named))
         while not answer.done():
             time.sleep(_SOON)
@@ -120,11 +120,11 @@ class DaskExecutor:
             return
         self._next_look = now + _NOW_AND_THEN
         states: set[str] | None = None
-        with suppress(Exception):  # it does not answer, or what it answers is none
+        with suppress(Exception):  # it does not answer, or its answer is invalid
             if self._client.status == "running":
-                # Dask of 2025 lists five workers otherwise.
+                # By default, Dask of 2025 lists only five workers.
                 known = within(self._timeout, partial(self._client.scheduler_info, n_workers=-1))["workers"].values()
-                states = {worker["status"] for worker in known}  # one that has no memory left is not running
+                states = {worker["status"] for worker in known}  # a worker without memory left is not running
         if states and "running" in states:
             self._last_seen = time.monotonic()
         elif time.monotonic() - self._last_seen > self._timeout:
@@ -137,7 +137,7 @@ class DaskExecutor:
             raise ClusterError(f"the cluster has had no {what} for {self._timeout:g} seconds")
 
     def _raise(self, future: Future) -> None:
-        if future.status in ("finished", "lost"):  # a result that is lost with its worker is computed again
+        if future.status in ("finished", "lost"):  # a result that is lost with its worker is recomputed
             return
         if future.status == "cancelled":
             raise ClusterError("the scheduler of the cluster stopped, and the results are lost")
@@ -150,7 +150,7 @@ class DaskExecutor:
                 "when memory runs out: give them more, or split the data into smaller files"
             )
         if isinstance(error, MemoryError):
-            what = str(error).partition(". ")[0]  # the rest is about functions of Dask
+            what = str(error).partition(". ")[0]  # the rest is about Dask's functions
             raise ClusterError(
                 f"a worker has too little memory ({what}); give the workers more, or cut the data into smaller parts"
             )
@@ -164,7 +164,7 @@ class DaskExecutor:
 
 
 def _unit(expected: dict[str, str], function: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a unit on a worker, which must have the same versions: others may compute other numbers."""
+    """Run a unit on a worker, which must have the same versions: others may compute different numbers."""
     mine = versions()
     if differing := [f"{name} {mine[name]} ({there} here)" for name, there in expected.items() if mine[name] != there]:
         others = ", ".join(differing)
@@ -173,14 +173,14 @@ def _unit(expected: dict[str, str], function: Callable[..., Any], *arguments: An
         with blas_on_one_thread():  # so that the order of its sums is the same in all processes
             return function(*arguments)
     except MpuError as error:
-        # Dask sends the cause of an error too; if that cannot be pickled, it sends only the text of both.
+        # Dask also sends the cause of an error; if that cannot be pickled, it sends only the text of both.
         error.__cause__ = error.__context__ = None
         raise
 
 
-@cache  # every unit asks, and to read what is installed takes longer than many a unit
+@cache  # every unit calls this, and reading the installed versions takes longer than many a unit
 def versions() -> dict[str, str]:
-    """Return the versions of the numerical packages in this process; "none" of a package that is not installed."""
+    """Return the versions of the numerical packages in this process; "none" for a package that is not installed."""
     installed = {"mpu": __version__, "python": platform.python_version()}
     for package in ("numpy", "scipy", "numba"):
         try:
@@ -191,10 +191,10 @@ def versions() -> dict[str, str]:
 
 
 def size_of(value: Any) -> int:
-    """Return the size of the arrays of a value, in bytes.
+    """Return the size of the arrays in a value, in bytes.
 
-    Dask runs a unit where most of its arguments are, counts what it moves, and writes to disk what exceeds the memory
-    of a worker. It assumes 56 bytes for objects of unknown size.
+    Dask runs a unit where most of its arguments are, counts the bytes that it moves, and writes data beyond the memory
+    of a worker to disk. It assumes 56 bytes for objects of unknown size.
     """
     match value:
         case np.ndarray():
@@ -216,7 +216,7 @@ for kind in (csc_array, csr_array, Dataset, LinearModel, PartRows):
 def connected(address: Address) -> Iterator[DaskExecutor]:
     """Connect to a cluster, or start one on this machine.
 
-    Each step of connecting takes as long as the timeout at most, and leaving too.
+    Each step of connecting takes at most as long as the timeout, and so does leaving.
     Raises ClusterError (the cluster does not answer, or has no workers).
     """
     configured = config.get("mpu.timeout", 300.0)
@@ -227,14 +227,14 @@ def connected(address: Address) -> Iterator[DaskExecutor]:
         connect = partial(_Client, cluster, scheduler_file=file, timeout=timeout, set_as_default=False)
         try:
             client = within(timeout, connect)
-            # Else asyncio prints what became of messages that Dask was about to send when the loop stopped.
+            # Otherwise asyncio prints the state of messages that Dask was about to send when the loop stopped.
             client.loop.asyncio_loop.set_exception_handler(lambda loop, context: None)
             leaving.callback(_leave, client, min(timeout, _LEAVE))
             executor = DaskExecutor(client, timeout)
             executor.wait_for_worker()
         except MpuError:
             raise
-        except Exception as error:  # Dask takes what a stranger sends for messages of its own
+        except Exception as error:  # Dask interprets data from other programs as its own messages
             said = str(error) or "what is there is not a Dask scheduler's"
             if isinstance(error, TimeoutError):
                 said = f"it did not reply within {timeout:g} seconds"
@@ -246,20 +246,20 @@ def connected(address: Address) -> Iterator[DaskExecutor]:
 
 class _Client(Client):
     def __del__(self) -> None:
-        """Do nothing, in place of closing it once more, and waiting for that: it is closed, or cannot be."""
+        """Do nothing, instead of closing it again and waiting for that: it is closed, or cannot be closed."""
 
 
 def _leave(what: Client | LocalCluster, seconds: float) -> None:
-    with suppress(Exception):  # whatever a stranger answers even now
+    with suppress(Exception):  # errors from another program's answers
         within(seconds, partial(what.close, timeout=seconds))
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence the log of Dask, and its warnings about large arguments and ports; errors are raised all the same."""
+    """Silence Dask's log, and its warnings about large arguments and ports; errors are still raised."""
     logs = [logging.getLogger("distributed")]
     for name in logging.root.manager.loggerDict:
-        if name.startswith("distributed.") and logging.getLogger(name).level:  # which does not heed that of the first
+        if name.startswith("distributed.") and logging.getLogger(name).level:  # its level overrides that of the first
             logs.append(logging.getLogger(name))
     levels = [log.level for log in logs]
     for log in logs:
@@ -278,9 +278,9 @@ def _local(address: Address) -> Iterator[LocalCluster]:
     """Start workers in this process: kernels release the GIL, and nothing is imported twice, or moved."""
     folder = tempfile.mkdtemp(prefix="mpu-", dir=config.get("temporary-directory"))
     settings = {
-        # Dask looks a hundred times a second at what each thread does, which took a tenth of the time of a training.
+        # Dask profiles each thread a hundred times a second, which took a tenth of the training time.
         "distributed.worker.profile.enabled": False,
-        # Dask cannot do without its servers of web pages: they listen on this machine alone, and have no pages.
+        # Dask requires its web servers: they listen only on this machine, and have no pages.
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
     }
@@ -290,7 +290,7 @@ def _local(address: Address) -> Iterator[LocalCluster]:
                 n_workers=address.workers or os.cpu_count() or 1,
                 threads_per_worker=address.threads,
                 processes=False,
-                memory_limit=MEMORY_LIMIT,  # of each, as they measure the memory of the process, which is that of all
+                memory_limit=MEMORY_LIMIT,  # per worker, as each measures the memory of the whole process
                 local_directory=folder,
                 dashboard_address="127.0.0.1:0",  # None means a fixed port, which may be taken
                 worker_dashboard_address="127.0.0.1:0",  # None means all addresses

@@ -1,7 +1,7 @@
-"""Units of work that read parts of files, and the statistics of each part that a training needs.
+"""Units of work that read parts of files, and the statistics of each part that training needs.
 
-Parts are of about equal size, and are read one by one, in any order and by any process. The rows of all parts, one
-below the other, are those of the files. When all parts have been read, whole files are checked: do they have as many
+Parts are of about equal size, and are read one by one, in any order and by any process. The rows of all parts,
+concatenated, are the rows of the files. When all parts have been read, whole files are checked: do they have as many
 instances as their headers announce, and any at all?
 """
 
@@ -31,31 +31,31 @@ from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import NO_INSTANCES, Extent, Preamble, gathered, iter_stream, read
 from mpu_cli.svmlight.streams import BLOCK_BYTES, blocks, compression_named, is_plain, open_input
 
-# Names that mean another file in another process.
+# Names that refer to another file in another process.
 _STREAM = re.compile(r"/dev/(stdin|fd/\d+)|/proc/(self|thread-self|\d+)/fd/\d+")
-# Up to this many, the mean of models that are learned in one pass each is as good as one model of all instances.
+# Up to this many, the mean of models learned in one pass each is as good as one model of all instances.
 SHARDS = 4
 
 
 @dataclass(frozen=True)
 class Part:
-    """The lines of a file that begin in a range of bytes."""
+    """The lines of a file that start in a range of bytes."""
 
     path: str  # the file as the user named it
     start: int = 0
-    end: int | None = None  # the byte behind the range; None is the end of the file
+    end: int | None = None  # the byte after the range; None is the end of the file
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a file as a whole."""
+        """Whether the part is a whole file."""
         return self.start == 0 and self.end is None
 
 
 def plan_parts(paths: Sequence[str | Path], most_bytes: int) -> list[Part]:
-    """Cut files into parts of about equal size, in their order, by their sizes alone.
+    """Cut files into parts of about equal size, in their order, based only on their sizes.
 
     Only plain regular files of more than `most_bytes` are cut; others are not opened. A line belongs to the part in
-    which it begins. InputError where a file to be cut cannot be read.
+    which it starts. InputError if a file to be cut cannot be read.
     """
     parts: list[Part] = []
     for path in map(str, paths):
@@ -70,9 +70,9 @@ def plan_parts(paths: Sequence[str | Path], most_bytes: int) -> list[Part]:
 
 
 def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT_RUN) -> Dataset:
-    """Read the instances of a part: the same as of a file of just these lines, without a header; possibly no rows.
+    """Read the instances of a part: the same as from a file with only these lines, without a header; possibly no rows.
 
-    The file is as it was when it was cut. Errors as of `iter_chunks`, with lines numbered as in the file.
+    The file must not have changed since it was cut. Errors as for `iter_chunks`, with line numbers in the whole file.
     """
     if part.is_file:
         return read(part.path, reading, run, may_be_empty=True)
@@ -94,9 +94,9 @@ def read_part(part: Part, reading: Reading = DEFAULT_READING, run: Run = DEFAULT
 
 
 def check_parts(parts: Sequence[Part], extents: Sequence[Extent], reading: Reading = DEFAULT_READING) -> None:
-    """Check whole files against their headers, when all of their parts, of these extents, have been read.
+    """Check whole files against their headers, when all of their parts, with these extents, have been read.
 
-    InputError where a file does not have what its header announces, or no file has an instance.
+    InputError if a file contradicts its header, or no file has an instance.
     """
     first = [number for number, part in enumerate(parts) if part.start == 0]
     for start, stop in pairwise([*first, len(parts)]):
@@ -120,7 +120,7 @@ def _next_line(file: BinaryIO, position: int) -> int:
 
 
 def _preamble(file: BinaryIO, path: str, reading: Reading) -> tuple[Preamble, int]:
-    """Return what precedes the instances of a file, and where they begin."""
+    """Return the lines before the instances of a file, and the position where the instances start."""
     file.seek(0)
     preamble, end = Preamble(), 0
     for first_line, block in blocks(file, path):
@@ -131,7 +131,7 @@ def _preamble(file: BinaryIO, path: str, reading: Reading) -> tuple[Preamble, in
 
 
 def _lines_before(file: BinaryIO, position: int) -> int:
-    """Count the lines of a file before a position. Only errors ask for it."""
+    """Count the lines of a file before a position. This is only needed for errors."""
     file.seek(0)
     starts = range(0, position, BLOCK_BYTES)
     return sum(file.read(min(BLOCK_BYTES, position - start)).count(b"\n") for start in starts)
@@ -157,7 +157,7 @@ class Facts:
 
     @property
     def extent(self) -> Extent:
-        """How many instances there are, and the largest label and feature, plus 1."""
+        """The number of instances, and the largest label and feature, plus 1."""
         return Extent(self.size, 1 + int(self.ids.max(initial=-1)), self.features.width)
 
 
@@ -188,9 +188,9 @@ def refuse_other(path: str, state: State | None) -> None:
 
 
 def absolute(source: str) -> str:
-    """Return the absolute name of a file, or a URL as it is.
+    """Return the absolute path of a file, or a URL unchanged.
 
-    Raises InputError (it is a pipe, or a stream of this process, which a worker cannot read, or not again).
+    Raises InputError (it is a pipe, or a stream of this process, which a worker cannot read, or not twice).
     """
     if is_url(source):
         return source
@@ -221,7 +221,7 @@ def facts_of(data: Dataset) -> Facts:
 
 
 def place(data: Dataset, ids: np.ndarray, columns: Columns, seed: int) -> PartRows:
-    """Return a part with the label and feature numbers of all parts: these labels, ascending, and features."""
+    """Return a part with the label and feature numbers of all parts: `ids`, ascending, and `columns`."""
     return PartRows(Features.of(columns.narrowed(data.features)), labels_at(data, ids), seed)
 
 

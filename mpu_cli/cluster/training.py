@@ -1,13 +1,13 @@
 """Training on the workers of a cluster: the instances stay there, in parts, and the models travel.
 
-c, the settings, the calibrations and the thresholds come from samples that are fetched. Each level is learned by
-iterative parameter mixing (McDonald, Hall and Mann, "Distributed training strategies for the structured perceptron",
-NAACL 2010). The instances of each part are dealt at random into shards. The model of a shard goes from part to part,
-and learns from its instances there, with larger steps, since they are fewer; each block of labels does so on its own.
-After each pass, the mean of the models of the shards is taken. A shard is also a fold: the mean over the others has
-not seen it, and predicts it.
+c, the settings, the calibrations and the thresholds are estimated from samples that are fetched. Each level is learned
+by iterative parameter mixing (McDonald, Hall and Mann, "Distributed training strategies for the structured perceptron",
+NAACL 2010). The instances of each part are dealt at random into shards. A shard's model goes from part to part, and
+learns from its instances there, with larger steps, since they are fewer; each block of labels does so independently.
+After each pass, the models of the shards are averaged. A shard is also a fold: the mean over the others has not seen
+it, and predicts it.
 
-What that costs in F1: docs/choices/speed.md, "More than one machine".
+The cost in F1: docs/choices/speed.md, "More than one machine".
 """
 
 from collections.abc import Sequence
@@ -140,7 +140,7 @@ def _train_block(
     seen: int,
     run: Run,
 ) -> LinearModel:
-    """Continue the training of a block of labels on a shard, where the parts before have left it."""
+    """Continue the training of a block of labels on a shard, from the model trained on the previous parts."""
     shard, round_ = shard_and_round
     frequency = LabelFrequency.of(rates, part.labels.shape)
     of_round = replace(run, seed=_seed(part.seed, round_))
@@ -149,7 +149,7 @@ def _train_block(
 
 
 def _mean(models: list[LinearModel], sizes: list[int]) -> LinearModel:
-    """Return the mean of models, by how many instances each has learned from."""
+    """Return the mean of models, weighted by the number of instances that each has learned from."""
     shares = np.array(sizes, np.float32) / np.float32(sum(sizes))
     weights = sum(model.weights * share for model, share in zip(models, shares, strict=True))
     bias = sum(model.bias * share for model, share in zip(models, shares, strict=True))
@@ -174,7 +174,7 @@ def _predict(part: PartRows, models: list[list[LinearModel]], run: Run) -> tuple
 
 
 def _drawn(part: PartRows, held_out: tuple[np.ndarray, np.ndarray], share: float) -> tuple[np.ndarray, csr_array]:
-    """Return the predictions and annotated labels of a share of the instances that were predicted."""
+    """Return the predictions and annotated labels for a share of the predicted instances."""
     rows, predictions = held_out
     places = draw(len(rows), int(np.ceil(len(rows) * share)), part.seed)
     return predictions[places], part.labels[rows[places]]
@@ -183,7 +183,7 @@ def _drawn(part: PartRows, held_out: tuple[np.ndarray, np.ndarray], share: float
 def _above(
     part: PartRows, held_out: tuple[np.ndarray, np.ndarray], calibration: Calibration | None, scale: float
 ) -> PartRows:
-    """Return a part as the next level learns from it; all of its instances were predicted."""
+    """Return a part with the features of the next level; all of its instances were predicted."""
     return replace(part, features=with_predictions(part.features, held_out[1], scale, calibration=calibration))
 
 
@@ -193,7 +193,7 @@ def _seed(seed: int, number: int) -> int:
 
 @dataclass(frozen=True)
 class _Level:
-    """What learns a level."""
+    """The training of a level."""
 
     executor: DaskExecutor
     parts: list[Handle]  # of `PartRows`
@@ -206,7 +206,7 @@ class _Level:
     def train(self, enough: int, number: int) -> tuple[LinearModel, list[Handle]]:
         """Train the model of all instances, and predict at least `enough` by models that have not seen them.
 
-        Returns: `held_out`: handles of what `_predict` returns of each part.
+        Returns: the model; `held_out`: handles of the results of `_predict` for each part.
         """
         every = range(SHARDS)
         shards = [shard for shard in every if self._size(shard)]
@@ -218,7 +218,7 @@ class _Level:
             whole.append(model)
             for held_shard, of_shard in zip(shards, without, strict=False):
                 others = [shard for shard in shards if shard != held_shard] or shards
-                if self.settings.epochs == 1 and others != shards:  # the models of one pass know nothing of each other
+                if self.settings.epochs == 1 and others != shards:  # models of one pass are independent
                     of_shard.append(self._mean([models[shards.index(shard)] for shard in others], others))
                 else:
                     of_shard.append(self._mixed(block, others)[0])
@@ -240,13 +240,13 @@ class _Level:
         return model, models
 
     def _through(self, shard: int, round_: int, block: slice, model: Handle, shards: Sequence[int]) -> Handle:
-        """Train the model of a shard from its instances in each part; each begins at another one."""
+        """Train the model of a shard on its instances in each part; each shard starts at a different part."""
         n, seen = sum(map(self._size, shards)), round_ * self._size(shard)
         settings = replace(self.settings, epochs=1, step=self.settings.step * float(np.sqrt(len(shards))))
         first = (shard * len(self.parts)) // SHARDS
         for number in [*range(first, len(self.parts)), *range(first)]:
             if size := _size_of_shard(shard, self.sizes[number]):
-                of_part = replace(settings, cost=settings.cost * n / size)  # lambda is that for n instances
+                of_part = replace(settings, cost=settings.cost * n / size)  # lambda is defined for n instances
                 arguments = (shard, round_), block, self.rates, of_part, model, seen, self.run.on_a_worker()
                 model = self.executor.submit(_train_block, self.parts[number], *arguments)
                 seen += size
@@ -259,7 +259,7 @@ class _Level:
         return sum(_size_of_shard(shard, size) for size in self.sizes)
 
     def compared(self, held_out: list[Handle], sample: int) -> HeldOut:
-        """Fetch predictions of a sample of the instances that were predicted, and what they are compared with."""
+        """Fetch predictions for a sample of the predicted instances, and the labels to compare them with."""
         submit, share = self.executor.submit, min(sample / sum(self.sizes), 1.0)
         fetched = self.executor.gather(
             [submit(_drawn, part, of_part, share) for part, of_part in zip(self.parts, held_out, strict=True)]
@@ -270,20 +270,20 @@ class _Level:
         return HeldOut(np.concatenate(predictions), together, frequency)
 
     def above(self, held_out: list[Handle], calibration: Calibration | None, scale: float) -> "_Level":
-        """Return the next level, which learns from the predictions of this one too."""
+        """Return the next level, which also learns from this level's predictions."""
         of_parts = zip(self.parts, held_out, strict=True)
         return replace(self, parts=[self.executor.submit(_above, *of_part, calibration, scale) for of_part in of_parts])
 
 
 def _size_of_shard(shard: int, size: int) -> int:
-    """Return how many instances of a shard are among those of a part."""
+    """Return how many instances in a part belong to a shard."""
     return len(range(shard, size, SHARDS))
 
 
 def train_by_workers(collection: Collection, options: Options, run: Run) -> tuple[StackedModel, TrainingResult]:
     """Train a linear model of all labels; errors as for `core.stacking.train`, and ClusterError.
 
-    No more instances than the sample has are fetched, and learned from here, as on one machine.
+    If there are no more instances than the sample has, they are fetched, and learned from here, as on one machine.
     """
     n, columns, ids = len(collection), collection.columns, collection.ids
     options = replace(options, features=LINEAR)
@@ -331,7 +331,7 @@ def _together(collection: Collection, run: Run) -> Problem:
 
 
 def _fetched(executor: DaskExecutor, parts: list[Handle], sizes: list[int], rows: np.ndarray) -> Problem:
-    """Fetch instances, by their numbers through all parts."""
+    """Fetch instances by their numbers across all parts."""
     ends = np.cumsum([0, *sizes])
     cuts = pairwise(np.searchsorted(rows, ends).tolist())
     wanted = zip(parts, ends.tolist(), cuts, strict=False)
