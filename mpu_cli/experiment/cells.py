@@ -79,7 +79,7 @@ class Design:
         return [Cell(method, rate, fold, size) for size, fold, rate, method in keys]
 
     def split(self, data: Dataset, cell: Cell) -> tuple[Dataset, Dataset, np.ndarray]:
-        """Return the training instances of a cell, with labels removed, its test instances, and the former's row numbers.
+        """Return the training instances of a cell, with labels removed, its test instances, and the former's rows.
 
         They depend on the seed, the number of instances and the fold; the removed labels also depend on the missing
         rate. Nothing depends on the method. A larger sample contains a smaller one.

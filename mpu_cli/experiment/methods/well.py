@@ -9,7 +9,7 @@ similar instances have similar values, annotated labels are kept, and few instan
 f_i >= t are predicted, with the t for which this set, as a vector of zeros and ones, has the smallest objective.
 
 Only the abstract of the paper and a public reimplementation are available; this follows the reimplementation, with its
-alpha = 100 and beta = 10. The rest is our reading, chosen on held-out parts of training files (docs/choices/baselines.md):
+alpha = 100 and beta = 10. The rest is our reading, chosen on held-out training data (docs/choices/baselines.md):
 
 - L = D - W is the plain Laplacian.
 - W is a graph of *nearest neighbours*: the cosine of two instances if one is among the 5 most similar to the other,
