@@ -338,9 +338,10 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     data = TrainingData(
         features=file.features, labels=labels, ids=ids, names=names, sidecars=sidecars, described=described
     )
+    filled_in = _filled_in(file, sources.file)
     if sources.reviewed:
-        data = _with_reviews(data, sources, file)
-    if (filled_in := _filled_in(file, sources.file)) is not None:
+        data = _with_reviews(data, sources, file, filled_in)
+    if filled_in is not None:
         data = _as_annotated(data, *filled_in)
     if sources.rules is not None:
         data = _with_implications(data, read_implications(sources.rules, data.names), sources.rules)
@@ -364,14 +365,16 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     return replace(data, scores=read_scores(sources.scores, *expected, reading=reading, run=run))
 
 
-def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> TrainingData:
-    """Add the verified labels to the data, which were read from `file`.
+def _with_reviews(
+    data: TrainingData, sources: Sources, file: Dataset, filled_in: tuple[np.ndarray, np.ndarray] | None
+) -> TrainingData:
+    """Add the verified labels to the data, which were read from `file`, where these cells were filled in.
 
     Raises InputError (a review cannot be read, or does not fit the file).
     """
     decided = decisions.read(sources.reviewed, data.names, data.record_ids)
     named = [] if data.names is None else [number for number, texts in data.names.by_number.items() if texts]
-    reviewed = matching.match(decided, file, sources.file, named)
+    reviewed = matching.match(decided, file, sources.file, named, filled_in=filled_in)
     if (refuted := reviewed.review.refuted) and not all(decided.checksums):
         _log.warning(
             f"{', '.join(decided.files)}: no to {counted(refuted, 'label')} that {shown(sources.file)} has, "

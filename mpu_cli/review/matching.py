@@ -63,12 +63,14 @@ def match(
     source: Source,
     also: Sequence[int] = (),
     checksum_of: Callable[[], str] | None = None,
+    filled_in: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Reviewed:
     """Match decisions with data.
 
     `source`: the file of the data, as the user named it.
     `also`: labels to which decisions apply even if they are never true.
     `checksum_of`: returns the checksum of the features in `data`, called if a review file has one; None: computed.
+    `filled_in`: instances and labels of `data` that were filled in, and not annotated.
     Raises InputError (a review file has the checksum of other data, or an instance that does not exist in the data).
 
     Of two instances, the first has label 3. By decision, label 5 is also true for it, and no other label.
@@ -101,6 +103,9 @@ def match(
     column = np.searchsorted(ids, decisions.label)
     is_annotated = np.zeros(len(decisions), bool)
     is_annotated[has_column] = values_at(labels, decisions.instance[has_column], column[has_column])
+    if filled_in is not None:
+        cells = [rows << 32 | numbers for rows, numbers in ((decisions.instance, decisions.label), filled_in)]
+        is_annotated &= ~np.isin(*cells)
     yes, no = (
         (decisions.instance[kind], column[kind]) for kind in (decisions.verdict, has_column & ~decisions.verdict)
     )

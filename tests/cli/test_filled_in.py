@@ -87,6 +87,14 @@ def test_what_was_filled_in_of_a_complete_instance_is_annotated(run, tmp_path, f
     assert sum(origin["annotated"]) == len(cells(filled / "news.svm")) + len(seen)
 
 
+def test_an_answer_about_what_was_filled_in_counts(run, tmp_path, filled):
+    answers, asked = tmp_path / "answers.tsv", listed(tmp_path / "first.filled")
+    lines = "".join(f"{i}\t{k}\t{'yes' if k % 2 else 'no'}\tquestion\t0.1\n" for i, k in asked)
+    answers.write_text(f"{COLUMNS[:-1]}\tsource\tdrawn\n{lines}")
+    before, after = (c_of(run, filled / name, "--reviewed", answers) for name in ("news.svm", "first.svm"))
+    assert (after["c"], after["answers"]) == (before["c"], len(asked))
+
+
 @pytest.mark.slow
 def test_a_review_outweighs_what_was_filled_in(run, tmp_path, filled):
     """Of the labels filled in, one is confirmed and one refuted; both are decided then."""
