@@ -404,7 +404,8 @@ def find(
                 of_all = Count(*(count + found.nnz for count in vars(remaining).values()))
             # Before any decision c may be wrong, so it does not limit how many of a list may be right.
             most = np.inf if is_by_lists and claims.decided is None else remaining.high
-            limits = remaining.expected - right_before, remaining.low, most
+            left = remaining.expected - right_before
+            limits = left, min(remaining.low, left), most
             right = Count(*map(min, vars(right).values(), limits))
         filling_in = worth_filling_in(
             listed, n_annotated + filled.nnz, float(n_annotated + remaining.expected), n_annotated + right_before

@@ -95,6 +95,16 @@ def test_an_answer_about_what_was_filled_in_counts(run, tmp_path, filled):
     assert (after["c"], after["answers"]) == (before["c"], len(asked))
 
 
+def test_the_expected_number_of_right_ones_is_in_its_interval(run, tmp_path, filled):
+    checked = tmp_path / "checked.tsv"
+    run.ok("suggest", filled / "news.svm", *QUICK, "--top", 50, "-o", checked)
+    checked.write_text(checked.read_text().replace("\t\tsuggestion", "\tyes\tsuggestion"))
+    fill_in(run, filled / "news.svm", tmp_path / "more.svm", "--top", 3000)
+    args = *QUICK, "--reviewed", checked, "--top", 30, "-o", tmp_path / "more.tsv"
+    report = run.json("suggest", tmp_path / "more.svm", *args)
+    assert report["right_low"] <= report["right"] <= report["right_high"]
+
+
 @pytest.mark.slow
 def test_a_review_outweighs_what_was_filled_in(run, tmp_path, filled):
     """Of the labels filled in, one is confirmed and one refuted; both are decided then."""
