@@ -1,1 +1,1 @@
-"""Which labels are missing, and how many."""
+"""Find missing labels, and estimate their number."""

@@ -1,8 +1,8 @@
 """Label correlations for completion: Pr(y_k=1 | x, s_j of all j other than k).
 
-A model predicts from the features x alone, since a new instance has no annotations. Instances of the data have some,
-which say more than features if labels are correlated. The log odds of a label are those of its prediction plus a sum of
-s_j (1 - p_j) over the other labels, weighted by v_jk >= 0: docs/method.md, "Missing labels".
+A model predicts from the features x alone, since a new instance has no annotations. Instances in the data have some,
+which are more informative than features if labels are correlated. The log odds of a label are those of its prediction
+plus a sum of s_j (1 - p_j) over the other labels, weighted by v_jk >= 0: docs/method.md, "Missing labels".
 """
 
 from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ def given_other_labels(
     Returns: ndarray or csr_array of float32, shape (n, q): calibrated. Unchanged if sparse (labels are many), if no
     instance has two labels, or if the other labels do not predict annotations better, out of fold.
 
-    Two labels are true in the same instances, and half of each are annotated; features are useless.
+    Two labels are true in the same instances, and half of each label's cells are annotated; features are useless.
 
     >>> rng = np.random.default_rng(0)
     >>> true = np.repeat(rng.random((2000, 1)) < 0.3, 2, axis=1)
@@ -97,8 +97,8 @@ def _fit(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequen
     np.fill_diagonal(together, 0)
     of, on = np.nonzero(together)  # other weights stay 0
     m = len(of)
-    learned = together.any(axis=0)  # p of a label that never occurs with others stays as it is
-    blocks = []  # log odds of p, s (1 - p) and its transpose, s, and c
+    learned = together.any(axis=0)  # p of a label that never occurs with others is unchanged
+    blocks = []  # log odds of p; s (1 - p) and its transpose; s; c
     for rows in _blocks(*probabilities.shape):
         evidence = _evidence(probabilities[rows], positive[rows])
         c = np.asarray(frequency.rows(rows).of_cells(slice(None)), np.float32)

@@ -36,7 +36,7 @@ def unannotated_posterior(probabilities: Any, c: ArrayLike) -> Any:
 
     Parameters
     ----------
-    probabilities : array_like, shape (n, q) or any other, or sparse matrix
+    probabilities : array_like of any shape, such as (n, q), or sparse matrix
         p = Pr(y=1 | x), in [0, 1]. Predict training instances out of fold: a model that has seen an instance has
         learned that the label is not annotated there.
     c : array_like, broadcastable to `probabilities`
@@ -44,7 +44,7 @@ def unannotated_posterior(probabilities: Any, c: ArrayLike) -> Any:
 
     Returns
     -------
-    ndarray, or csr_array of a sparse matrix, of float32 or float64, shape of `probabilities`
+    ndarray, or csr_array for a sparse matrix, float32 or float64, same shape as `probabilities`
         Never above p. 0 if c is 1, since unannotated labels are then false.
 
     Raises
@@ -88,7 +88,7 @@ def log_odds(probabilities: np.ndarray, largest: float, least: float | None = No
 
 
 def posterior_blocks(predictions: Predictions, frequency: LabelFrequency) -> Iterator[tuple[slice, Predictions]]:
-    """Yield posteriors of block after block of instances, as if no cell were verified."""
+    """Yield the posteriors in blocks of instances, as if no cell were verified."""
     n, q = predictions.shape
     unverified = replace(frequency, verified=None)
     for start in range(0, n, size := max(1, _CELLS // min(q, FEW_LABELS))):
@@ -105,7 +105,7 @@ def posterior_blocks(predictions: Predictions, frequency: LabelFrequency) -> Ite
 def posterior_at(
     probabilities: Predictions, frequency: LabelFrequency, rows: np.ndarray, columns: np.ndarray
 ) -> np.ndarray:
-    """Return posteriors of some cells, as if they were not verified."""
+    """Return the posteriors of the given cells, as if they were not verified."""
     p = values_at(probabilities, rows, columns)
     posterior: np.ndarray = unannotated_posterior(p, frequency.of_unverified(rows, columns))
     return posterior
@@ -113,17 +113,17 @@ def posterior_at(
 
 @dataclass(frozen=True)
 class Choice:
-    """Which suggestions are wanted: those that meet all of these conditions."""
+    """The conditions that a suggestion must meet to be listed."""
 
     top: int | None = None  # at most this many, the most probable ones
     least: float | None = None  # with at least this probability
-    per_instance: int | None = None  # at most this many of each instance, the most probable ones
-    columns: np.ndarray | None = field(default=None, compare=False)  # bool, shape (q,): of these labels. None: all
+    per_instance: int | None = None  # at most this many per instance, the most probable ones
+    columns: np.ndarray | None = field(default=None, compare=False)  # bool, shape (q,): labels to list; None: all
 
 
 @dataclass(frozen=True)
 class Count:
-    """Estimates of numbers, with 90 % intervals; each a float, or an array with one for each label."""
+    """Estimated numbers with 90 % intervals; each is a float, or an array with one value per label."""
 
     expected: np.ndarray | float
     low: np.ndarray | float
@@ -131,10 +131,10 @@ class Count:
 
 
 def no_fewer(missing: Count, right: Count, is_decided: bool) -> Count:
-    """Return how many labels are missing, no fewer than are right at the top of a list.
+    """Return the number of missing labels, at least the number of right ones at the top of a list.
 
-    Decisions on the list outweigh c. Without any, the list only raises the lower end, and only if c expects at least as
-    many.
+    Decisions on the list outweigh c. Without decisions, the list only raises the lower end of the interval, and only if
+    at least as many are expected by c.
 
     >>> no_fewer(Count(200.0, 10.0, 300.0), Count(140.0, 75.0, 190.0), is_decided=False)
     Count(expected=200.0, low=75.0, high=300.0)
@@ -189,14 +189,14 @@ def missing_labels(
     reviewed: ReviewedFrequency | None = None,
     range_of_c: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[Count, Count]:
-    """Estimate how many true labels are not annotated, including those found since, but for completed instances.
+    """Estimate how many true labels are not annotated, including those found since, except in complete instances.
 
     If a labels are annotated, a share c of the true ones, the number of others is negative binomial, with mean
     a (1-c) / c and variance a (1-c) / c^2. The interval of the total comes from that of c or, if c is given, from
-    chance. Single labels have one only if people have decided about c.
+    chance. Single labels have an interval only if c comes from human decisions.
 
     `annotated`: bool, shape (n, q).
-    `reviewed`: the source of the frequency, if human decisions.
+    `reviewed`: the source of the frequency, if it comes from human decisions.
     `range_of_c`: the ends of the interval of c, in multiples of c.
     Returns: `of_labels`: arrays of shape (q,), NaN for unknown ends; `of_all`: numbers.
 
@@ -212,7 +212,7 @@ def missing_labels(
         return Count(expected, np.minimum(low, expected), np.maximum(high, expected)), Count(*map(float, of_all))
     expected = by_chance * (1 - c) / c
     least, most = ((by_chance * (1 / np.minimum(c * ratio, 1) - 1)).sum() for ratio in range_of_c[::-1])
-    spread = Z_90 * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # if c is given, there is only chance
+    spread = Z_90 * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # if c is given, only chance counts
     unknown = np.full(len(expected), np.nan)
     low, high = max(float(least - spread), 0.0), float(most + spread)
     return Count(expected, unknown, unknown), Count(float(expected.sum()), low, high)
@@ -254,7 +254,7 @@ def _posteriors(
     left_out: csr_array | None,
     correction: Correction,
 ) -> Iterator[Cells]:
-    """Yield block after block of uncorrected posteriors of the cells to list whose probability is large enough."""
+    """Yield, in blocks, the uncorrected posteriors of the cells to list whose probability is large enough."""
     for rows, of_block in posterior_blocks(predictions, frequency):
         claimed = of_block if isinstance(of_block, np.ndarray) else of_block.data
         probabilities = correction(claimed)
@@ -273,7 +273,7 @@ def _posteriors(
 
 
 def _largest(cells: Cells, k: int) -> Cells:
-    """Return the k most probable cells of each instance, the first of equal ones, by instance."""
+    """Return the k most probable cells of each instance, the first ones in case of ties, by instance."""
     order = np.lexsort((-cells.probabilities, cells.rows))
     first = np.searchsorted(cells.rows, cells.rows)
     return cells[np.sort(order[np.arange(len(cells)) - first < k])]

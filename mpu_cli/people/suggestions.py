@@ -1,17 +1,17 @@
-"""Missing labels found from all evidence: features, other labels, answers and decisions; and what is claimed of them.
+"""Missing labels found from all evidence (features, other labels, answers and decisions), and the claims about them.
 
-Claims are the probability of each suggestion, and how many of a list are right.
+The claims are the probability of each suggestion, and the number of right suggestions in a list.
 
-The posterior assumes that every true label is annotated with the same chance. If people annotate the obvious first,
-fewer of the surest suggestions are right, which annotations cannot show. So the share that is right at the top of a
-list has a prior of its own, besides c, and decisions and answers update both. docs/method.md, "Missing labels", has the
-model, and docs/choices/reviews.md, "Claims", how its constants were chosen.
+The posterior assumes that every true label is annotated with the same probability. If people annotate the obvious
+labels first, fewer of the surest suggestions are right, which annotations cannot show. So the share of right
+suggestions at the top of a list has its own prior, besides c, and decisions and answers update both. docs/method.md,
+"Missing labels", describes the model, and docs/choices/reviews.md, "Claims", how its constants were chosen.
 
 The posterior also assumes that c of a label is the same at all scores. If c comes from answers, scores can contradict
-this: a label annotated in 0.9 of the highest scores does not have c = 0.6 there. So the posterior u only serves as a
-score, in the form that `core.frequency.questions` fits to answers: Pr(y=1 | u, s=0) = kappa o^(1 - d), where o are the
-odds of being annotated at u, by isotonic regression over all labels. kappa makes the probabilities add up to the number
-of missing labels by c; d is its posterior mean. Its accuracy: docs/choices/reviews.md, "Probabilities by answers".
+this: if 0.9 of the instances with the highest scores are annotated with a label, its c is not 0.6 there. So the
+posterior u only serves as a score, in the form that `core.frequency.questions` fits to answers: Pr(y=1 | u, s=0) =
+kappa o^(1 - d), where o are the odds of being annotated at u, by isotonic regression over all labels. With kappa, the
+probabilities add up to the number of missing labels by c; d is its posterior mean. Accuracy: docs/choices/reviews.md.
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 # The grid of d, and the standard deviation of its prior around 0.
 _DEPTHS = np.arange(-0.3, 0.91, 0.05)
 _OF_DEPTH = 0.25
-# log kappa is limited to this in either direction, and log odds from above.
+# The limit of the absolute value of log kappa, and the upper limit of log odds.
 _LARGEST_OF_ANSWERS = 20.0
 
 
@@ -101,12 +101,12 @@ def by_answers(
 
 
 def scores_of(posterior: np.ndarray) -> np.ndarray:
-    """Return float32 scores in the same order, sigmoids of a third of the log odds, which stay distinct near 1."""
+    """Return float32 scores in the same order: sigmoids of a third of the log odds, which stay distinct near 1."""
     return expit(log_odds(posterior.astype(np.float32), _LARGEST_OF_ANSWERS, -4 * _LARGEST_OF_ANSWERS) / 3)
 
 
 def _scores(probabilities: Predictions, frequency: LabelFrequency) -> Predictions:
-    """Return `scores_of` the posteriors of all cells."""
+    """Return the scores (`scores_of`) of the posteriors of all cells."""
     blocks = (posterior for _, posterior in posterior_blocks(probabilities, frequency))
     scores = np.concatenate([scores_of(one if isinstance(one, np.ndarray) else one.data) for one in blocks])
     if isinstance(probabilities, np.ndarray):
@@ -128,12 +128,12 @@ def _of_total(total: float, depth: float, cells: np.ndarray, z: np.ndarray) -> f
 
 
 def _wide_log_odds(probabilities: np.ndarray) -> np.ndarray:
-    """Return log odds from -80 to 20, of probabilities that differ far below those of suggestions."""
+    """Return log odds from -80 to 20, for probabilities that may be far below those of suggestions."""
     return log_odds(probabilities.astype(float), _LARGEST_OF_ANSWERS, -4 * _LARGEST_OF_ANSWERS)
 
 
 # The line a + b (z - mean z) at the top of a list: the grid of a, its normal prior, and the values of b. Decisions on a
-# list are all at its top, and say little of b; answers to questions are at all depths.
+# list are all at its top, and say little about b; answers to questions are at all depths.
 _LEVELS = np.arange(-7.0, 9.01, 0.1)
 _MEAN, _DEVIATION = 1.2, 1.05
 _SLOPES_BY_LISTS, _SLOPES_BY_ANSWERS = np.array([0.0, 0.3]), np.array([0.0, 0.8])
@@ -173,7 +173,7 @@ class Claims:
     right: np.ndarray  # float64, shape (G, 481): in each of G cases, at log odds of posteriors from -12 to 12
     weights: np.ndarray  # float64, shape (G,): the probability of each case
     decided: Decided | None = None
-    at_top: Count | None = None  # how many of the top are right, whatever is listed; None if c was given
+    at_top: Count | None = None  # right ones among the top, whatever is listed; None if c was given
     log_kappa: float | None = None  # added to log odds if fewer labels are missing than claimed
 
     @classmethod
@@ -187,9 +187,9 @@ class Claims:
     ) -> "Claims":
         """Learn claims from annotations, answers and decisions.
 
-        If c was given and nothing is decided, claims are the posteriors.
+        If c was given and no cell is decided, the claims are the posteriors.
 
-        `probabilities`: those of `evidence`, or these given the other labels.
+        `probabilities`: those of `evidence`, perhaps given the other labels.
         `choice`, `left_out`: as for `suggest`.
         """
         frequency, reviewed, answers = evidence.frequency, evidence.estimates.reviewed, problem.answers
@@ -206,7 +206,7 @@ class Claims:
             claims = cls.estimate(claimed, top.probabilities, decided, true, is_listed)
             is_asked, may_be_none = len(true) or learned, reviewed is None or reviewed.interval[1] == 1
             if is_asked and may_be_none and not true.any():
-                # People found no missing label: the case that none is missing gets half of the weight.
+                # People found no missing label: the case that none is missing gets half the weight.
                 right, weights = np.vstack([claims.right, np.zeros((1, len(_TABULATED)))]), np.append(claims.weights, 1)
                 claims = replace(claims, right=right, weights=weights / 2)
             return replace(claims, at_top=claims.expected_right(top.probabilities))
@@ -221,10 +221,10 @@ class Claims:
         true: np.ndarray,
         is_listed: np.ndarray | slice = slice(None),
     ) -> "Claims":
-        """Estimate them from posteriors at the top of a list, and from those decided.
+        """Estimate claims from the posteriors at the top of a list, and from the posteriors of decided cells.
 
         `true`: bool, shape (m,): the decisions.
-        `is_listed`: bool, shape (m,): which decisions are on suggestions, not answers or cells of reviewed instances.
+        `is_listed`: bool, shape (m,): whether a decision is on a suggestion, not an answer or from a reviewed instance.
         """
         slopes = _SLOPES_BY_LISTS if len(true[is_listed]) == len(true) else _SLOPES_BY_ANSWERS
         a, b = (values.reshape(-1, 1, 1) for values in np.meshgrid(_LEVELS, slopes))
@@ -245,7 +245,7 @@ class Claims:
         return cls(right, (weights / weights.sum()).ravel(), Decided.of(of_list) if len(of_list) else None)
 
     def adding_up_to(self, total: float, every: np.ndarray) -> "Claims":
-        """Return claims with log odds lowered by a constant, so that those of `every` posterior add up to a total."""
+        """Return claims with log odds lowered by a constant, so that the claims for `every` add up to a total."""
         z, cells = np.unique(_wide_log_odds(self.corrected(every)), return_counts=True)
         return replace(self, log_kappa=_of_total(total, 0.0, cells, z))
 
@@ -285,9 +285,9 @@ def _of_c(estimates: Estimates) -> Claimed:
 def _decided(problem: Problem, learned: Answers | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return decided cells that were not annotated, whether each is true, and whether it is a suggestion.
 
-    Others are answers that claims have learned from, and cells of completely reviewed random instances. Added labels
-    are left out, since nothing was claimed about them. If all decisions are yes, people may have recorded only what
-    they accept: then only lists that were answered in order count.
+    Cells that are not suggestions are answers that the claims were learned from, and cells in completely reviewed
+    random instances. Added labels are left out, since nothing was claimed about them. If all decisions are yes, people
+    may have recorded only accepted suggestions: then only lists that were answered in order count.
     """
     verified, origins = problem.verified, problem.origins
     if verified is None:
@@ -314,13 +314,13 @@ def _decided(problem: Problem, learned: Answers | None) -> tuple[np.ndarray, np.
 
 
 def _compressed_log_odds(claimed: np.ndarray) -> np.ndarray:
-    """Return log odds, compressed where claims are sure: any shape."""
+    """Return log odds, compressed for sure claims: any shape."""
     z = log_odds(claimed, _LARGEST)
     return np.minimum(z, _SURE_LOG_ODDS) + _RISE_OF_SURE * np.maximum(z - _SURE_LOG_ODDS, 0)
 
 
 def _place(posterior: np.ndarray) -> np.ndarray:
-    """Return the nearest grid point of each: int, shape (m,)."""
+    """Return the grid point nearest to each posterior: int, shape (m,)."""
     z = log_odds(posterior.astype(float), _LARGEST)
     return np.rint(np.interp(z, _TABULATED, np.arange(len(_TABULATED)))).astype(int)
 
@@ -329,23 +329,23 @@ def _place(posterior: np.ndarray) -> np.ndarray:
 class Suggestions:
     """Missing labels of data."""
 
-    # ndarray or csr_array of float32, shape (n, q): Pr(y=1) of each label from the features, out of fold, and, if
-    # labels are few, from the other annotations
+    # ndarray or csr_array of float32, shape (n, q): Pr(y=1) of each label, given the features, out of fold, and, with
+    # few labels, the other annotations
     probabilities: Predictions
     ids: np.ndarray  # int, shape (q,): the label of each column
     # bool, shape (n, q): annotated, filled in or verified as true, and not verified as false
     there: csr_array
-    added: csr_array  # bool, shape (n, q): of these, those that were never annotated: verified, or filled in before
+    added: csr_array  # bool, shape (n, q): those of `there` that were never annotated: verified, or filled in
     frequency: LabelFrequency
-    # `of_labels`, `of_all`: numbers of missing labels, of each label and in total; None if c is unknown
+    # `of_labels`, `of_all`: the numbers of missing labels, per label and in total; None if c is unknown
     of_labels: Count | None
     of_all: Count | None
-    found: int  # how many of these are verified as true
+    found: int  # how many of the missing labels are verified as true
     listed: Cells  # the suggestions, the most probable first
-    right: Count  # how many of these are right
-    filling_in: FillingIn  # how many of these to fill in
-    decided: Decided | None  # decisions on earlier suggestions, by which probabilities are corrected
-    answers: int  # answers to questions, on which probabilities and counts rest
+    right: Count  # how many suggestions are right
+    filling_in: FillingIn  # how many suggestions to fill in
+    decided: Decided | None  # decisions on earlier suggestions, used to correct the probabilities
+    answers: int  # the number of answers to questions behind the probabilities and counts
 
 
 def find(
@@ -360,9 +360,9 @@ def find(
     """List missing labels.
 
     `problem`: features are not needed. Verified cells are not listed again.
-    `ids`: int, shape (q,): the label, as written in files, of each column; ascending.
+    `ids`: int, shape (q,): the label of each column, as written in files; ascending.
     `choice`: as for `suggest`.
-    `implications`: labels implied by others of the instance are not listed.
+    `implications`: labels implied by other labels of the instance are not listed.
     `filled`: bool, shape (n, q): labels that were filled in before, which are not listed again.
     """
     labels, frequency, estimates = problem.labels, evidence.frequency, evidence.estimates
@@ -381,7 +381,7 @@ def find(
         n_annotated = positive.nnz - positive[second].nnz
         claims = Claims.of(probabilities, problem, evidence, choice, implied)
         at_top = claims.at_top
-        is_by_lists = estimates.reviewed is None and at_top is not None  # no answers or reviewed instances tell of c
+        is_by_lists = estimates.reviewed is None and at_top is not None  # c is not from answers or reviewed instances
         if estimates.is_known and at_top is not None:
             if is_by_lists:
                 remaining = no_fewer(remaining, at_top, claims.decided is not None)
@@ -390,7 +390,7 @@ def find(
                 claims = claims.adding_up_to(float(remaining.expected), every.probabilities)
         right_before = float(claims.expected_right(posterior_at(probabilities, frequency, *filled.nonzero())).expected)
         right_before = min(right_before, float(remaining.expected))
-        if choice == Choice():  # half of the F1 before
+        if choice == Choice():  # half of the F1 before filling in
             choice = replace(
                 choice, least=(n_annotated + right_before) / max(2 * n_annotated + filled.nnz + remaining.expected, 1)
             )
@@ -398,11 +398,11 @@ def find(
         listed = suggest(probabilities, positive, frequency, choice, left_out, claims.corrected)
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
         if estimates.is_known:
-            if is_by_lists and claims.decided is not None:  # the right ones of the list are missing
+            if is_by_lists and claims.decided is not None:  # the right ones in the list are missing labels
                 remaining = replace(remaining, low=max(remaining.low, min(right.low, remaining.expected)))
             if is_by_lists:
                 of_all = Count(*(count + found.nnz for count in vars(remaining).values()))
-            # Before any decision c may be wrong, so it does not limit how many of a list may be right.
+            # Before any decision, c may be wrong, so it does not limit how many in a list may be right.
             most = np.inf if is_by_lists and claims.decided is None else remaining.high
             left = remaining.expected - right_before
             limits = left, min(remaining.low, left), most
