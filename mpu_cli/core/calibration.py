@@ -1,11 +1,11 @@
-"""Calibration: of the labels predicted with p, a share of p is to be true.
+"""Calibration: among the labels predicted with p, a share of p should be true.
 
-Isotonic regression of s / c on out-of-fold predictions of all labels together, as a number for each of some blocks of
+Isotonic regression of s / c on the out-of-fold predictions of all labels together gives one number per block of
 predictions (Zadrozny and Elkan, "Transforming classifier scores into accurate multiclass probability estimates", KDD
-2002). The map is a line through the centres of the blocks, on the scale of log odds, with the mean of
-every block as the regression has it: it increases strictly, and being the same for all labels it changes no order.
-docs/method.md, "Calibration". Cells are counted by their probability, in bins so narrow that the counts serve in place
-of the cells.
+2002). The map is a line through the centres of the blocks, on the log-odds scale, and its mean in every block is that
+of the regression. It increases strictly and is the same for all labels, so it does not change their order:
+docs/method.md, "Calibration". Cells are counted by their probability, in bins so narrow that the counts can replace
+the cells.
 """
 
 from dataclasses import dataclass, replace
@@ -27,22 +27,22 @@ _ROWS = 1 << 14
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Predictions of instances by models that have not seen them, and what these are compared with."""
+    """Predictions for instances by models that have not seen them, and the annotations to compare them with."""
 
     probabilities: Predictions
     labels: csr_array
     frequency: LabelFrequency  # a known cell counts with c = 1, an ignored one not at all
     weights: np.ndarray | None = None
-    made_by: SourceModels | None = None  # by which models; None: all cells are taken for alike
+    made_by: SourceModels | None = None  # by which models; None: all cells are treated alike
 
     def of_labels(self, columns: np.ndarray) -> "HeldOut":
-        """Return the same of some labels, such as those that are annotated: nothing tells how often others are true."""
+        """Return the same for some labels, such as the annotated ones: how often the others are true is unknown."""
         if len(columns) == self.labels.shape[1]:
             return self
         return HeldOut(self.probabilities[:, columns], self.labels[:, columns], self.frequency.block(columns))
 
     def without_unseen(self) -> "HeldOut":
-        """Return the same with predictions of 0 where the model has never seen the label."""
+        """Return the same with predictions of 0 for labels that the model has never seen."""
         if self.made_by is None or not (unseen := self.made_by.strata == UNSEEN).any():
             return self
         predictions = self.probabilities.copy()
@@ -53,12 +53,12 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class BinnedCells:
-    """How many cells there are in each bin, and how many true ones, for each stratum of labels."""
+    """The number of cells in each bin, and of true ones, for each stratum of labels."""
 
-    # float64, shape (strata, BINS): all that are not ignored. There is one stratum, or one of each number of
-    # annotations (`core.predictions`).
+    # float64, shape (strata, BINS): all cells that are not ignored. There is one stratum, or one for each range of
+    # numbers of annotations (`core.predictions`).
     cells: np.ndarray
-    # float64, shape (strata, BINS): true labels, estimated: an annotation stands for 1 / c of them
+    # float64, shape (strata, BINS): estimated true labels: an annotation represents 1 / c of them
     # (`LabelFrequency.counted`)
     true: np.ndarray
     annotations: np.ndarray  # int, shape (strata,)
@@ -67,13 +67,13 @@ class BinnedCells:
         return BinnedCells(self.cells[strata], self.true[strata], self.annotations[strata])
 
     def kept(self) -> "BinnedCells":
-        """Return the counts without predictions of 0: with many labels, those that were not kept."""
+        """Return the counts without predictions of 0, which, with many labels, are those that were not kept."""
         above = np.arange(BINS) > 0
         return replace(self, cells=self.cells * above, true=self.true * above)
 
     @classmethod
     def of(cls, held_out: HeldOut) -> "BinnedCells":
-        """Count the cells of instances and labels."""
+        """Count the cells by stratum and bin."""
         predictions, labels, frequency = held_out.probabilities, held_out.labels, held_out.frequency
         weights, made_by = held_out.weights, held_out.made_by
         (n, q), n_strata = labels.shape, 1 if made_by is None else len(FEWEST)
@@ -92,9 +92,9 @@ class BinnedCells:
             return counts.astype(float, copy=False).reshape(n_strata, BINS)
 
         cells = np.zeros((n_strata, BINS))
-        for block in blocks(predictions, _ROWS * q):  # the bins of all would take three times their memory
+        for block in blocks(predictions, _ROWS * q):  # the bins of all cells would take three times their memory
             cells += count(*block)
-        if not isinstance(predictions, np.ndarray):  # what is not kept is predicted with 0
+        if not isinstance(predictions, np.ndarray):  # predictions that are not kept count as 0
             cells[:, 0] -= cells.sum(axis=1)
             for strata, size in zip(models.strata, np.bincount(models.of_instances), strict=False):
                 cells[:, 0] += size * np.bincount(strata, weights, n_strata)
@@ -111,26 +111,26 @@ def bin_numbers(probabilities: np.ndarray) -> np.ndarray:
 
 
 def lower_edges(numbers: np.ndarray | int) -> np.ndarray:
-    """Return the smallest float32 number in each of some bins."""
+    """Return the smallest float32 number in each of the given bins."""
     return (np.asarray(numbers, np.int32) << BITS_DROPPED).view(np.float32)
 
 
-# Annotated labels of a block: fewer say little. Blocks at most: more would say nothing else.
+# The fewest annotated labels in a block, since fewer say little; and the most blocks, since more would add nothing.
 _FEWEST_ANNOTATIONS = 50
 _MOST_BLOCKS = 50
-# A probability of 0 or 1 has no log odds; these are the smallest number that float32 has, and the largest below 1.
+# 0 and 1 have no finite log odds; these are about the smallest normal float32 number, and the largest below 1.
 _LEAST, _LARGEST = 1e-38, 1 - 2.0**-25
-# The share of a block stays this many cells away from none and from all of them, and below the surest block:
-# above it, float32 tells few probabilities apart, and what many cells share would no longer have an order.
+# The true share of a block stays this many cells away from none and from all cells, and below the surest block: above
+# that, float32 distinguishes few probabilities, and many cells would share one and lose their order.
 _MARGIN = 0.5
-_SUREST, _MOST = 0.9999, 0.99999  # of a block, and of a prediction
-# The map of a stratum is shrunk towards the map of all as if by this many true labels.
+_SUREST, _MOST = 0.9999, 0.99999  # for a block, and for a prediction
+# A stratum's map is shrunk towards the map for all labels as if by this many true labels.
 _SHRINKING = 10.0
 _SWEEPS = 20
-# The map rises by at least so much of what the log odds of predictions do: no two of them become one.
+# The smallest slope of the map on the log-odds scale, so that different predictions stay different.
 _LEAST_SLOPE = 0.1
 _LOW_BITS = (1 << BITS_DROPPED) - 1
-# The edges of the bins of so few predictions are computed: the table of all bins takes several times as long.
+# For up to this many predictions, bin edges are computed: the table of all bins takes several times as long.
 _FEW = 1 << 16
 
 
@@ -138,8 +138,8 @@ _FEW = 1 << 16
 class Calibration:
     """A strictly increasing map from predictions to probabilities, piecewise linear in the log odds of both."""
 
-    # `predicted`, `actual`: float64, shape (m,): log odds of predictions, ascending, and of the probabilities
-    # they stand for, ascending too. Beyond the outermost ones both differ by the same.
+    # `predicted`, `actual`: float64, shape (m,): log odds of predictions, ascending, and of the corresponding
+    # probabilities, ascending too. Beyond the outermost points, the slope is 1.
     predicted: np.ndarray
     actual: np.ndarray
 
@@ -170,11 +170,11 @@ class Calibration:
         return part
 
     def reverse(self, probabilities: np.ndarray) -> np.ndarray:
-        """Return the predictions, float32, that stand for probabilities: the inverse, up to rounding."""
+        """Return the predictions, float32, that are mapped to these probabilities: the inverse, up to rounding."""
         return expit(_through(_log_odds(probabilities), self.actual, self.predicted)).astype(np.float32)
 
     def apply(self, predictions: Predictions, made_by: SourceModels | None = None) -> None:
-        """Put probabilities in place of predictions, float32, shape (n, q), whichever models made them."""
+        """Replace predictions, float32, shape (n, q), by probabilities, whichever models made them."""
         for _, _, values in blocks(predictions):
             values[...] = self(values)
 
@@ -183,12 +183,12 @@ class Calibration:
         return _through(predicted, self.predicted, self.actual)
 
     def at_edges(self, numbers: np.ndarray) -> np.ndarray:
-        """Return probabilities at the lower edges of some bins: float32."""
+        """Return the probabilities at the lower edges of the given bins: float32."""
         return expit(self.log_odds(_log_odds(lower_edges(numbers)))).astype(np.float32)
 
     @cached_property
     def _table(self) -> tuple[np.ndarray, np.ndarray]:
-        """Probabilities at the lower edges of the bins, between which the map is taken for a line, and its rises."""
+        """Probabilities at the lower edges of the bins, and their differences; between edges, the map is linear."""
         edges = self.at_edges(np.arange(BINS))
         return edges, np.diff(edges, append=edges[-1])
 
@@ -201,9 +201,9 @@ class StratifiedCalibration:
     strata: np.ndarray  # int8, shape (q,): the stratum of each label
 
     def apply(self, predictions: Predictions, made_by: SourceModels | None = None) -> None:
-        """Put probabilities in place of predictions, float32, shape (n, q).
+        """Replace predictions, float32, shape (n, q), by probabilities.
 
-        `made_by`: of held-out predictions, the models that made them. Default: the model that has learned from all.
+        `made_by`: the models that made held-out predictions. Default: the model that has learned from all instances.
         """
         models, strata = np.zeros(predictions.shape[0], np.int8), self.strata[None]
         if made_by is not None:
@@ -220,10 +220,10 @@ class StratifiedCalibration:
         return bool((self.strata == UNSEEN).any())
 
     def merged(self, binned: BinnedCells) -> BinnedCells:
-        """Sum cells counted by prediction in strata to cells of one stratum, counted by probability.
+        """Merge cells counted by prediction in several strata into one stratum, counted by probability.
 
-        Unless a label of the model was never annotated, it predicts none that the models have not seen: these are among
-        the true labels alone.
+        Unless a label of the model was never annotated, labels that a model has not seen are never predicted, so they
+        only count among the true labels.
         """
         cells, true = np.zeros(BINS), np.zeros(BINS)
         for stratum, calibration in enumerate(self.maps):
@@ -243,9 +243,9 @@ AnyCalibration: TypeAlias = Calibration | StratifiedCalibration
 def calibrate(held_out: HeldOut) -> Calibration | None:
     """Estimate the map from predictions and annotations.
 
-    Returns: None where no label is annotated, so that there is nothing to estimate it from.
+    Returns: None if no label is annotated, so that the map cannot be estimated.
 
-    Of a thousand labels that are predicted with 0.5, four hundred are annotated: half of the true ones.
+    Of 1,000 labels predicted with 0.5, 400 are annotated, which is half of the true ones.
 
     >>> predictions = np.repeat(np.array([0.5, 0.01], np.float32), [1000, 9000])[:, None]
     >>> annotated = csr_array(np.arange(10_000)[:, None] < 400)
@@ -273,7 +273,7 @@ def calibrate_binned(binned: BinnedCells) -> Calibration | None:
 
 
 def _slow_above_surest(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Make a map rise slowly above the surest probability of a block: float32 has few numbers up to 1 for the order."""
+    """Make a map rise slowly above a block's surest probability: float32 has few numbers near 1 to keep the order."""
     sure, most, end = logit(_SUREST), logit(_MOST), logit(_LARGEST)
     begin = _through(np.array([sure]), y, x)[0]
     if begin >= end or _through(np.array([end]), x, y)[0] <= most:
@@ -283,9 +283,9 @@ def _slow_above_surest(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _drawn_in(z: np.ndarray, there: np.ndarray) -> np.ndarray:
-    """Return log odds; 0 and 1, which forests predict, count as half of the smallest distance from them.
+    """Return log odds; 0 and 1, which forests predict, count as half the smallest distance from them.
 
-    They have no log odds: with them in a block, its centre would be far away from all cells.
+    Their log odds are infinite: the centre of a block that contains them would be far away from all cells.
     """
     is_inner = (there > 0) & (there < BINS - 1)
     if is_inner.all() or len(z) == 1:
@@ -297,13 +297,13 @@ def _drawn_in(z: np.ndarray, there: np.ndarray) -> np.ndarray:
 def calibrate_strata(binned: BinnedCells, annotations: np.ndarray) -> AnyCalibration | None:
     """Estimate a map for each stratum from counted cells.
 
-    A map for all of them comes first. What it makes of predictions is corrected in each stratum by the same regression,
-    shrunk to it as if by more true labels, which are as it says.
+    First, one map is estimated for all strata. Its probabilities are then corrected in each stratum by the same
+    regression, shrunk towards that map as if by additional true labels that agree with it.
 
     `binned`: in strata.
-    `annotations`: int, shape (q,): of the labels, in all of the training. Cells of labels that their model has never
-    seen are like cells of labels that were never annotated, if there are any, and like no others.
-    Returns: one map where all labels are in one stratum; None as for `calibrate`.
+    `annotations`: int, shape (q,): annotations of each label in the whole training set. Cells of labels that a fold's
+    model has never seen only resemble cells of labels that were never annotated, if there are any.
+    Returns: one map if all labels are in one stratum; None as for `calibrate`.
     """
     if np.count_nonzero(binned.cells.any(axis=1)) <= 1:
         return calibrate_binned(binned)
@@ -316,7 +316,7 @@ def calibrate_strata(binned: BinnedCells, annotations: np.ndarray) -> AnyCalibra
 
 
 def _refined(pooled: Calibration, stratum: BinnedCells) -> Calibration:
-    """Return the map of a stratum: the map of all strata, corrected where its annotations say otherwise."""
+    """Return the map for a stratum: the map for all strata, corrected by the annotations of the stratum."""
     there = np.flatnonzero(stratum.cells[0])
     if not len(there):
         return pooled
@@ -329,7 +329,7 @@ def _refined(pooled: Calibration, stratum: BinnedCells) -> Calibration:
 def _fitted(
     z: np.ndarray, cells: np.ndarray, true: np.ndarray, annotations: int, shrinking: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fit a map to cells at some log odds: the points of a line through the centres of blocks."""
+    """Fit a map to cells at log odds z, and return the points of a line through the centres of blocks."""
     from scipy.optimize import isotonic_regression  # is slow to import
 
     block = _blocks(cells, true, min(max(annotations // _FEWEST_ANNOTATIONS, 1), _MOST_BLOCKS))
@@ -339,12 +339,12 @@ def _fitted(
         hits = expected * (hits + shrinking) / (expected + shrinking)
     share = np.minimum(np.clip(hits, _MARGIN, size - _MARGIN) / size, _SUREST)
     centre, target = np.bincount(block, cells * z) / size, logit(share)
-    # In an outermost block predictions tell as little as from its centre to that of the next.
+    # In an outermost block, predictions say as little as between its centre and that of the next block.
     rise = np.clip(np.diff(target) / np.diff(centre), _LEAST_SLOPE, 1) if len(centre) > 1 else np.ones(1)
     below, above = rise[0] * (z[0] - centre[0]), rise[-1] * (z[-1] - centre[-1])
     x, which = np.unique([z[0], *centre, z[-1]], return_index=True)
     least, actual = _LEAST_SLOPE * centre, target
-    for _ in range(_SWEEPS):  # until the mean of every block is its share
+    for _ in range(_SWEEPS):  # until the mean of every block equals its share
         y = np.array([actual[0] + below, *actual, actual[-1] + above])[which]
         mean = np.bincount(block, cells * expit(_through(z, x, y))) / size
         moved = actual + target - logit(np.clip(mean, _LEAST, _LARGEST))
@@ -358,7 +358,7 @@ def _centres(numbers: np.ndarray) -> np.ndarray:
 
 
 def _blocks(cells: np.ndarray, true: np.ndarray, most: int) -> np.ndarray:
-    """Part bins into blocks whose share of true labels rises: the number of the block of each bin, ascending."""
+    """Divide bins into blocks with rising shares of true labels; return the block number of each bin, ascending."""
     from scipy.optimize import isotonic_regression  # is slow to import
 
     total = true.sum()
@@ -369,7 +369,7 @@ def _blocks(cells: np.ndarray, true: np.ndarray, most: int) -> np.ndarray:
     size = np.bincount(block, cells)
     rising = isotonic_regression(np.bincount(block, true) / size, weights=size).x
     least, largest = _MARGIN / size[0], min(1 - _MARGIN / size[-1], _SUREST)
-    if rising[0] == 0 and least >= rising[1]:  # in few cells, to find none says little
+    if rising[0] == 0 and least >= rising[1]:  # to find none among few cells says little
         rising[0] = rising[1]
     _, number = np.unique(np.minimum(rising, largest), return_inverse=True)
     return number[block]

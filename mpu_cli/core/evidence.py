@@ -1,4 +1,4 @@
-"""What out-of-fold predictions say, of a model or of any classifier: c, probabilities, thresholds."""
+"""Estimates from the out-of-fold predictions of a model or of any classifier: c, probabilities, thresholds."""
 
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
@@ -29,9 +29,9 @@ from mpu_cli.runtime.run import Run
 
 
 class Scored:
-    """Instances, and out-of-fold scores of a sample of them: what c is estimated and questions are drawn by.
+    """Instances, and out-of-fold scores of a sample of them, used to estimate c and to draw questions.
 
-    `scores`: of all cells (n x q), by any classifier, from 0 to 1; None: by a linear one that is learned here.
+    `scores`: of all cells (n x q), from any classifier, from 0 to 1; None: from a linear one that is learned here.
     `per_label`: as for `draw_sample`.
     Raises TooLargeError (the data do not fit in memory).
     """
@@ -61,7 +61,7 @@ class Scored:
 
     @cached_property
     def probabilities(self) -> np.ndarray | None:
-        """Pr(s=1 | x) of its cells, float32; None where only complete label sets, from which c comes, are annotated."""
+        """Pr(s=1 | x) of its cells, float32; None if only complete label sets, which then give c, are annotated."""
         if self._scores is not None:
             return self._scores[np.ix_(self.sample.rows, self.sample.columns)]
         if self.population.is_reviewed and not self._has_evidence:
@@ -75,30 +75,30 @@ class Scored:
 
     def estimates(self, method: str = "bbe") -> Estimates:
         """Estimate c, as `estimate_frequency` does."""
-        probabilities = self.probabilities  # a step of its own
+        probabilities = self.probabilities  # a separate step
         with self._run.step("estimating c"):
             return estimate_frequency(
                 self.population, self.sample, self._run, probabilities=probabilities, method=method
             )
 
     def singly(self, of_all: FrequencyEstimate, method: str) -> SingleFrequencies:
-        """Estimate c of each label of the problem from annotations alone, given an estimate of all."""
-        assert self.probabilities is not None  # by which c of all was estimated
+        """Estimate c of each label in the problem from annotations alone, given an estimate for all labels."""
+        assert self.probabilities is not None  # c of all labels was estimated from them
         with self._run.step("estimating c of each label"):
             cells = CountedCells.of(self.probabilities, self.sample.labels, self.sample.verified)
             single = estimate_singly(cells, method, of_all)
         return single.of_all(self.population.labels.shape[1], self.sample.columns, of_all.c)
 
     def answered(self) -> questions.Answered | None:
-        """Return the answers on cells of the sample that are not annotated, with their scores; None without scores."""
+        """Return the answers on unannotated cells in the sample, with their scores; None without scores."""
         answers = self.population.answers or Answers.none()
         return None if self.probabilities is None else self.sample.answered(self.probabilities, answers)
 
     def questions(self, n: int, allowed: np.ndarray | None = None) -> questions.Questions:
-        """Draw at most n questions, by `core.frequency.questions.draw`; what is verified is not asked.
+        """Draw at most n questions, by `core.frequency.questions.draw`, on cells that are not verified.
 
         `allowed`: bool, shape (q,): the labels that may be asked about. None: all.
-        Raises DataError (nothing is annotated but in complete label sets).
+        Raises DataError (labels are annotated in complete label sets only).
         """
         if not self._has_evidence:
             raise DataError("only complete label sets have annotations, so there is nothing to choose questions by")
@@ -117,26 +117,26 @@ class Scored:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What missing labels are listed by."""
+    """The evidence used to list missing labels."""
 
-    # ndarray or csr_array of float32, shape (n, q): Pr(y=1 | x), of all instances, out of fold
+    # ndarray or csr_array of float32, shape (n, q): Pr(y=1 | x) for all instances, out of fold
     probabilities: Predictions
     frequency: LabelFrequency
     _: KW_ONLY
     estimates: Estimates = field(default_factory=Estimates)  # where the frequency comes from
     kin: np.ndarray | None = None  # int, shape (n,): instances with equal numbers stay in one fold; None: all differ
-    # What made probabilities of scores; None where a model predicts probabilities
+    # The calibration that turned scores into probabilities; None if a model predicts probabilities
     calibration: Calibration | None = None
 
     @classmethod
     def of_training(cls, result: TrainingResult, problem: Problem) -> "Evidence":
-        """Take the predictions of a training that has predicted all instances out of fold."""
+        """Take the predictions from a training that predicted all instances out of fold."""
         chosen, frequency = result.chosen, result.chosen.frequency(problem)
         return cls(result.held_out.probabilities, frequency, estimates=chosen.estimates, kin=result.kin)
 
     @classmethod
     def of_scores(cls, scores: np.ndarray, problem: Problem, options: Options, run: Run) -> "Evidence":
-        """Calibrate out-of-fold scores of any classifier, by c of the options or as it is estimated by them.
+        """Calibrate out-of-fold scores from any classifier, with c from the options or estimated from the scores.
 
         Raises DataError (no label is annotated in a cell that is not ignored).
         """
@@ -156,14 +156,14 @@ class Evidence:
         )
 
     def decision(self, labels: csr_array, criterion: str | float) -> tuple[np.ndarray, ExpectedF1]:
-        """Choose the thresholds of these annotated labels, as of the same cells; return the F1 to expect, too."""
+        """Choose the thresholds for these annotated labels of the same cells, and return them with the expected F1."""
         held_out = HeldOut(self.probabilities, labels, self.frequency)
         thresholds, _ = chosen_thresholds(held_out, criterion)
         return thresholds, expected_f1(held_out, thresholds)
 
 
 def calibrated_by(scores: HeldOut) -> Calibration:
-    """Return what calibrates scores; DataError where no label is annotated in a cell that is not ignored."""
+    """Return the calibration of the scores; DataError if no label is annotated in a cell that is not ignored."""
     calibration = calibrate(scores)
     if calibration is None:
         raise DataError("every annotated cell is ignored, so there is nothing to calibrate by")

@@ -1,7 +1,7 @@
-"""What speaks for and against a label: the weights of a stacked model, column by column.
+"""The evidence for and against a label: the weights of a stacked model, column by column.
 
-The log-odds that a level gives a label are a sum: the bias, each feature times its weight, and, from level 2 on, the
-predictions of all labels by the levels before, times the scale, times their weights.
+A level's log-odds of a label are a sum: the bias, each feature times its weight, and, from level 2 on, the previous
+levels' predictions of all labels, times the scale, times their weights.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import values_at
 from mpu_cli.core.stacking import StackedModel
 
-# Features that are named beside a label, at most.
+# The maximum number of features named beside a label.
 MOST_REASONS = 5
 
 
@@ -23,19 +23,19 @@ class Explanation:
     """The weights of one label."""
 
     # float64, shape (D',): what a unit of each feature that has weights adds to the log-odds of the label at the
-    # first level, which knows features alone
+    # first level, which uses features alone
     features: np.ndarray
-    # float64, shape (q,): what a prediction of 1 of each label adds to the log-odds of this one at the last level;
-    # over several levels before it, the sum. None where there is one level.
+    # float64, shape (q,): what a prediction of 1 for each label adds to the log-odds of this label at the last level,
+    # summed over the levels before it. None if there is only one level.
     leans_on: np.ndarray | None = None
-    # float64, shape (q,): what a prediction of 1 of this label adds to the log-odds of each label, in the same way
+    # float64, shape (q,): what a prediction of 1 for this label adds to the log-odds of each label, in the same way
     leaned_on_by: np.ndarray | None = None
 
 
 def explain(model: StackedModel, k: int) -> Explanation:
-    """Return the weights of label k; of sparse weights, no more than its rows and columns are made dense.
+    """Return the weights of label k; if weights are sparse, only the label's rows and columns are made dense.
 
-    A feature speaks for label 0 (weight 2) and against label 1; where label 0 is predicted, label 1 is less probable.
+    A feature is evidence for label 0 (weight 2) and against label 1; if label 0 is predicted, label 1 is less probable.
 
     >>> first = LinearModel(np.array([[2, -1]], np.float32), np.zeros(2, np.float32))
     >>> second = LinearModel(np.array([[1, 0], [3, -4], [0, 3]], np.float32), np.zeros(2, np.float32))
@@ -61,12 +61,12 @@ def named_reasons(
     names: Sequence[str] | None,
     top: int = MOST_REASONS,
 ) -> list[list[str]]:
-    """Return the features of a subset of the instances that speak most for a label each, at the first level.
+    """Return, for each cell, the instance's features that are the strongest evidence for the label at the first level.
 
     `features`: csr_array, shape (n, D): with sorted rows.
-    `rows`, `columns`: int, shape (m,): instances and labels.
-    `names`: of features 1, 2, ...; None: they are named by their numbers.
-    `top`: how many features, at most.
+    `rows`, `columns`: int, shape (m,): the instances and labels of the cells.
+    `names`: the names of features 1, 2, ...; None: their numbers are used.
+    `top`: the maximum number of features.
     Returns: features whose values times weights are above 0, the largest first.
 
     >>> first = LinearModel(np.array([[2], [-1], [3]], np.float32), np.zeros(1, np.float32))

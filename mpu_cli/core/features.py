@@ -1,11 +1,11 @@
 """The features a level learns from: sparse columns, then dense columns, side by side; scaled, or those of a kernel.
 
-A scaling is for data in which one column has far larger numbers than others. A model of scaled features is made one of
-the features themselves (`StackedModel.unscaled`): no prediction scales any.
+Scaling is for data in which one column has far larger numbers than others. A model trained on scaled features is
+converted to one of the original features (`StackedModel.unscaled`), so that predicting does not need scaling.
 
-Features of an RBF kernel take the place of an instance's own, so that a linear model of them is not linear in x: by
-Nyström's method (Williams and Seeger, "Using the Nyström Method to Speed Up Kernel Machines", NIPS 2000), by
-scikit-learn.
+The features of an RBF kernel replace an instance's own, so that a linear model of them is not linear in x. They are
+computed with scikit-learn by Nyström's method (Williams and Seeger, "Using the Nyström Method to Speed Up Kernel
+Machines", NIPS 2000).
 """
 
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from mpu_cli.core.options import LARGEST, STANDARDISED
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-# From this share of non-zeros on, dense matrix products beat sparse ones.
+# From this share of non-zeros on, dense matrix products are faster than sparse ones.
 _DENSE_FROM = 0.25
 _ROWS, _ENTRIES = 1 << 14, 1 << 20
-# For `coherence`: instances, as many as in a small mini-batch, and how often they are drawn.
+# For `coherence`: the number of instances, that of a small mini-batch, and the number of draws.
 _TOGETHER, _DRAWS = 32, 8
-# Features that are looked up in a table; of more, it would be large.
+# The most features to look up in a table, which would be large with more.
 _MOST_LOOKED_UP = 1 << 24
 
 
@@ -37,7 +37,7 @@ class Features:
 
     @classmethod
     def of(cls, matrix: csr_array) -> "Features":
-        """Take a feature matrix (n x D, float32) in the form that is faster to multiply."""
+        """Store a feature matrix (n x D, float32) in the form that is faster to multiply."""
         n, d = matrix.shape
         if d and matrix.nnz >= _DENSE_FROM * n * d:
             return cls(csr_array((n, 0), dtype=np.float32), matrix.toarray())
@@ -75,10 +75,10 @@ class Features:
 
     @cached_property
     def coherence(self) -> float:
-        """How alike instances of a mini-batch are: from 1, where they share no feature, to 32, where all are the same.
+        """The similarity of the instances in a mini-batch: from 1, if they share no feature, to 32, if all are equal.
 
-        The largest eigenvalue of the Gram matrix of 32 random instances, by their mean squared norm; the mean of some
-        draws. A step of eta on the sum of their gradients takes weights at most this many times too far.
+        The largest eigenvalue of the Gram matrix of 32 random instances, divided by their mean squared norm, averaged
+        over some draws. A step of eta on the sum of their gradients moves weights at most this many times too far.
         """
         rng, n, ratios = np.random.default_rng(0), len(self), []
         for _ in range(_DRAWS):
@@ -89,21 +89,21 @@ class Features:
         return max(float(np.mean(ratios)), 1.0)
 
     def mean_squared_norm(self, rows: np.ndarray | slice = slice(None)) -> float:
-        """Mean squared norm of these instances; 1 where all are zero."""
+        """Return the mean squared norm of these instances; 1 if all are zero."""
         norms = self.squared_norms[rows]
         return float(norms.sum() / max(len(norms), 1)) or 1.0
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Some of D features."""
+    """A subset of D features."""
 
     indices: np.ndarray  # int32, shape (D',): ascending
     width: int  # number of all features D
 
     @classmethod
     def occurring(cls, *matrices: csr_array) -> "Columns":
-        """Return the features that occur in one of some matrices of equal width."""
+        """Return the features that occur in any of these matrices of equal width."""
         width = matrices[0].shape[1]
         if width > _MOST_LOOKED_UP:
             every = np.unique(np.concatenate([np.unique(matrix.indices) for matrix in matrices]))
@@ -115,16 +115,16 @@ class Columns:
         return cls(np.flatnonzero(occurs).astype(np.int32), width)
 
     def joined(self, other: "Columns") -> "Columns":
-        """Return the features that occur here or there."""
+        """Return the union of both sets of features."""
         return Columns(np.union1d(self.indices, other.indices).astype(np.int32), max(self.width, other.width))
 
     @property
     def are_few(self) -> bool:
-        """Whether they are so few of all features that only they get weights."""
+        """Whether these are a small enough share of all features that only they get weights."""
         return 2 * len(self.indices) < self.width
 
     def narrowed(self, matrix: csr_array) -> csr_array:
-        """Return a matrix with sorted rows as it is learned from: with these columns where they are few, else all D."""
+        """Return a matrix with sorted rows in the form for learning: these columns if they are few, else all D."""
         return self.of(matrix) if self.are_few else with_width(matrix, self.width)
 
     def of(self, matrix: csr_array) -> csr_array:
@@ -138,7 +138,7 @@ class Columns:
         return int(np.count_nonzero(self.look_up(matrix.indices)[1]))
 
     def look_up(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the place of each feature among these columns, and whether it is there."""
+        """Return the place of each feature among these columns, and whether it is one of them."""
         if self._places is not None:
             places = self._places.take(features, mode="clip")
             return places, places >= 0
@@ -150,7 +150,7 @@ class Columns:
 
     @cached_property
     def _places(self) -> np.ndarray | None:
-        """The column of each feature, -1 of those without and of all beyond; None where that would take much memory."""
+        """The column of each feature, -1 for those without one or out of range; None if that would take much memory."""
         if self.width > _MOST_LOOKED_UP:
             return None
         places = np.full(self.width + 1, -1, np.int32)
@@ -159,8 +159,8 @@ class Columns:
 
 
 def unit_rows(matrix: csr_array) -> csr_array:
-    """Return the rows of a matrix scaled to unit length, those that are zero as they are: float32."""
-    scaled = matrix.astype(float)  # squares of numbers that float32 has may be none of those
+    """Return a matrix with rows scaled to unit length, zero rows unchanged: float32."""
+    scaled = matrix.astype(float)  # squares of float32 numbers may be out of the range of float32
     lengths = np.sqrt(scaled.power(2).sum(axis=1))
     scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     scaled.data *= scale[entry_rows(scaled)]
@@ -182,27 +182,27 @@ def entry_rows(matrix: csr_array) -> np.ndarray:
 
 
 def only_entries(matrix: csr_array, kept: np.ndarray, width: int | None = None) -> csr_array:
-    """Return the stored entries that a mask selects, perhaps in a matrix of another width."""
+    """Return the stored entries that a mask selects, in a matrix of the same or another width."""
     n, q = matrix.shape
     indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr]
     return csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=(n, q if width is None else width))
 
 
 SCALINGS = STANDARDISED, LARGEST
-# The share of instances that have a value in a column from which on its mean is subtracted: it is dense then anyway.
+# If at least this share of the instances have a value in a column, its mean is subtracted: it is dense anyway.
 _FILLED = 0.5
-# Deviations, by the largest value of the column, that are rounding errors of float32.
+# Deviations up to this, relative to the largest value in the column, are rounding errors of float32.
 _CONSTANT = 1e-6
-# Instances that tell whether columns are uneven.
+# The number of instances used to decide whether columns are uneven.
 _ENOUGH = 2_000
-# Columns are uneven where one has this share of the squared length of instances, and as many times its part; or where
-# mean squares of filled columns differ by this factor.
+# Columns are uneven if one has this share of the squared length of the instances, and this many times an equal share;
+# or if mean squares of filled columns differ by this factor.
 _SHARE, _TIMES, _FACTOR = 0.1, 10.0, 100.0
 _DOMINATING = 0.9
 
 
 class Dominating(NamedTuple):
-    """A column that has nearly all of the squared length of the instances, by values far larger than others."""
+    """A column with nearly all of the squared length of the instances, since its values are far larger than others."""
 
     column: int
     share: float
@@ -216,9 +216,9 @@ class Dominating(NamedTuple):
 
 
 def unevenness(features: Features) -> tuple[bool, Dominating | None]:
-    """Compare how large columns are, by some of the instances, evenly spaced.
+    """Compare the sizes of columns on some of the instances, evenly spaced.
 
-    Returns: whether a scaling may help; and the column that dominates all others, if one does.
+    Returns: whether scaling may help; and the column that dominates all others, if there is one.
     """
     n, width = len(features), features.width
     some = features[:: -(-n // _ENOUGH) or 1].as_sparse()
@@ -239,17 +239,17 @@ def unevenness(features: Features) -> tuple[bool, Dominating | None]:
 
 @dataclass(frozen=True)
 class Scaling:
-    """z = (x - shift) factor, column by column; columns that few instances have are not shifted, and stay sparse."""
+    """z = (x - shift) factor, column by column; columns that few instances have are not shifted and stay sparse."""
 
     name: str
     # `shift`, `factor`: float64, shape (D,)
     shift: np.ndarray
     factor: np.ndarray
-    mean_squared_norm: float  # of the instances as in the data
+    mean_squared_norm: float  # of the unscaled instances
 
     @classmethod
     def fit(cls, features: Features, name: str) -> "Scaling":
-        """Take the deviation of each column, or its largest absolute value, as 1; a constant column is left out."""
+        """Scale each column to a deviation, or largest absolute value, of 1; constant columns become 0."""
         if features.dense.shape[1]:
             dense = features.dense
             shift = dense.mean(axis=0, dtype=np.float64)
@@ -299,7 +299,7 @@ class Scaling:
         return Features(csr_array(scaled + moved), features.dense)
 
 
-# Instances whose kernel values are in memory at a time, for each thread.
+# The number of instances whose kernel values each thread holds in memory at a time.
 _KERNEL_ROWS = 1 << 10
 
 
@@ -315,16 +315,16 @@ class RbfFeatures:
     deviation: np.ndarray
     landmarks: np.ndarray  # float32, shape (m, D): z_1, ..., z_m
     normalization: np.ndarray  # float32, shape (m, m): N, the inverse square root of the kernel of the landmarks
-    gamma: float  # in units of the inverse squared distance of standardised instances
+    gamma: float  # in units of the inverse squared distance between standardised instances
 
     @classmethod
     def fit(cls, matrix: csr_array, gamma: float, m: int, seed: int = 0) -> "RbfFeatures":
-        """Draw at most m landmarks among instances.
+        """Draw at most m landmarks from the instances.
 
         `matrix`: float32, shape (n, D).
-        `gamma`: by D: gamma / D is the kernel's, since the mean squared distance of standardised instances is 2 D.
+        `gamma`: D times the kernel's gamma, since the mean squared distance between standardised instances is 2 D.
         """
-        from sklearn.kernel_approximation import Nystroem  # takes half a second, which only kernels need
+        from sklearn.kernel_approximation import Nystroem  # takes half a second, and only kernels need it
 
         dense = matrix.toarray().astype(np.float64)
         mean, deviation = dense.mean(axis=0), dense.std(axis=0)
@@ -345,7 +345,7 @@ class RbfFeatures:
         return len(self.mean)
 
     def of(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> csr_array:
-        """Return phi of instances (n x any, float32), all of whose entries are stored: csr_array of float32, (n, m)."""
+        """Return phi of instances (n x any, float32) with all entries stored: csr_array of float32, shape (n, m)."""
         from sklearn.metrics import pairwise
 
         matrix = with_width(matrix, self.width)

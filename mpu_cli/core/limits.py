@@ -1,4 +1,4 @@
-"""Refusal of what would not fit in memory, before the work begins.
+"""Refuse data and models that would not fit in memory, before the work begins.
 
 D features, n or m instances, q labels.
 """
@@ -11,15 +11,15 @@ from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.errors import DataError, TooLargeError
 from mpu_cli.runtime.run import available_memory, machine_memory
 
-# Labels that a kernel learns together, of many, at least.
+# With many labels, a kernel learns at least this many together.
 _BLOCK = 64
 
 
 def refuse_too_large(D: int, q: int, levels: int, is_dense: bool = False) -> None:
-    """Raise TooLargeError where the weights in training exceed the machine's memory.
+    """Raise TooLargeError if the weights in training exceed the machine's memory.
 
-    Level l has D + l q weights for each label; in training there are a copy and a mean of them. Of more than 500 labels
-    there is a block at a time, and what is left of it by pruning is small, unless all weights are dense.
+    Level l has D + l q weights per label; training also keeps a copy and a mean of them. More than 500 labels are
+    learned one block at a time, and little is left of a block after pruning, unless all weights are dense.
     """
     features = D + (levels - 1) * q
     if is_dense or q <= FEW_LABELS:
@@ -35,9 +35,9 @@ def refuse_too_large(D: int, q: int, levels: int, is_dense: bool = False) -> Non
 
 
 def refuse_labels_of_one(labels: csr_array) -> None:
-    """Raise DataError where most labels are in single instances that have more than 500 such labels each.
+    """Raise DataError if most labels occur in one instance only, with more than 500 such labels in each instance.
 
-    Nothing tells these labels apart, and each would be learned.
+    These labels cannot be told apart, and each would be learned.
     """
     n, q = labels.shape
     is_alone = np.bincount(labels.indices, minlength=q)[labels.indices] == 1
@@ -50,9 +50,9 @@ def refuse_labels_of_one(labels: csr_array) -> None:
 
 
 def refuse_large_sample(m: int, q: int, advice: str = "make sample smaller, or give both c and cost") -> None:
-    """Raise TooLargeError where the predictions that c and C are chosen by exceed the machine's memory.
+    """Raise TooLargeError if the predictions used to choose c and C exceed the machine's memory.
 
-    Predictions of two settings are compared, with a copy and the labels.
+    The predictions with two settings are compared, which takes a copy and the labels as well.
     """
     needed = (3 * 4 + 1) * m * q
     what = f"c and C are chosen by predictions for {m:,} instances x {q:,} labels, which take {_size(needed)}"
@@ -60,7 +60,7 @@ def refuse_large_sample(m: int, q: int, advice: str = "make sample smaller, or g
 
 
 def refuse_large_predictions(n: int, q: int) -> None:
-    """Raise TooLargeError where the probabilities of all labels (n x q) exceed the free memory."""
+    """Raise TooLargeError if the probabilities of all labels (n x q) exceed the free memory."""
     refuse_beyond_free(
         4 * n * q,
         f"the probabilities of {n:,} instances x {q:,} labels",
@@ -69,7 +69,7 @@ def refuse_large_predictions(n: int, q: int) -> None:
 
 
 def refuse_beyond_free(needed: int, what: str, advice: str) -> None:
-    """Raise TooLargeError where something of this size in bytes, which is named, exceeds the free memory."""
+    """Raise TooLargeError if `needed` bytes exceed the free memory; `what` names the object."""
     if needed > (free := available_memory()):
         raise TooLargeError(f"{what} take {_size(needed)}, and {free / 1e9:,.1f} GB are free: {advice}")
 

@@ -15,9 +15,9 @@ from mpu_cli.core.predictions import LEAST, Block, Top
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-# Half of where float32 ends, since sums are rounded.
+# Half the limit of float32, since sums are rounded.
 LARGEST_SUM = 2.0**127
-# From such a score on, float32 has few probabilities up to 1.
+# Above this score, float32 has few different probabilities.
 _SURE = 4.0
 
 
@@ -29,7 +29,7 @@ class LinearModel:
     bias: np.ndarray  # float32, shape (q,)
 
     def probabilities(self, features: Features, run: Run = DEFAULT_RUN) -> np.ndarray:
-        """Pr(y^k = 1 | x) for every instance and label: float32, n x q; OverflowingError where a score may overflow."""
+        """Return Pr(y^k = 1 | x) of every cell: float32, n x q; OverflowingError if a score may overflow."""
         self.refuse_overflow(features)
         if isinstance(self.weights, csr_array):
             scores = (features.as_sparse() @ self.weights).toarray()
@@ -38,13 +38,13 @@ class LinearModel:
         return expit(scores + self.bias)
 
     def top(self, features: Features, top: Top, run: Run = DEFAULT_RUN, apart: bool = False) -> csr_array:
-        """Pr(y^k = 1 | x) of the most probable labels of each instance: float32, n x q; errors as above.
+        """Return Pr(y^k = 1 | x) of the most probable labels of each instance: float32, n x q; errors as above.
 
-        `apart`: whether those of an instance that float32 rounds to 1 become different, in the order of their scores.
+        `apart`: whether to make an instance's probabilities near 1 distinct, in the order of their scores.
         """
         self.refuse_overflow(features)
         largest = kernel(run).top_scores(features.as_sparse(), self._rows, self.bias, top)
-        probabilities = np.maximum(expit(largest.data), np.float32(top.least))  # rounded, it may just fall short
+        probabilities = np.maximum(expit(largest.data), np.float32(top.least))  # rounding may put it just below
         if apart:
             sure = np.flatnonzero(largest.data > _SURE)
             instances = entry_rows(largest)[sure]
@@ -61,12 +61,12 @@ class LinearModel:
         return LinearModel(weights, self.bias[labels])
 
     def pruned(self, least: float) -> "LinearModel":
-        """Return the model with dense weights without those below this absolute value."""
+        """Return a model with dense weights without the weights below this absolute value."""
         return LinearModel(np.where(np.abs(self.weights) < np.float32(least), np.float32(0), self.weights), self.bias)
 
     @classmethod
     def of_blocks(cls, models: Sequence["LinearModel"], labels: Sequence[np.ndarray]) -> "LinearModel":
-        """Return the model of all labels from sparse ones of blocks of them; every label is in one of the blocks.
+        """Return the model of all labels from sparse models of blocks of labels; every label is in one of the blocks.
 
         >>> weights = [csr_array(np.float32([[5, 7]])), csr_array(np.float32([[6]]))]
         >>> blocks = [LinearModel(of_block, np.zeros(of_block.shape[1], np.float32)) for of_block in weights]
@@ -84,10 +84,10 @@ class LinearModel:
         return cls(weights, bias)
 
     def unscaled(self, scaling: Scaling, of_predictions: float) -> "LinearModel":
-        """Return the model of the features as in the data from one of scaled ones.
+        """Convert a model of scaled features to a model of the unscaled features.
 
-        `of_predictions`: what weights of predictions of levels below, which follow the features, are multiplied by.
-        Raises OverflowingError where a weight is beyond float32.
+        `of_predictions`: the factor for the weights of the lower levels' predictions, which follow the features.
+        Raises OverflowingError if a weight exceeds the range of float32.
         """
         width = len(scaling.factor)
         factors = np.full(self.weights.shape[0], of_predictions)
@@ -120,31 +120,31 @@ class LinearModel:
         return _largest(self.weights)
 
     def refuse_overflow(self, features: Features) -> None:
-        """Raise OverflowingError where the sum over j of |x_ij| |w_jk|, and the largest |b_k|, may be beyond float32.
+        """Raise OverflowingError if the sum over j of |x_ij| |w_jk|, plus the largest |b_k|, may exceed float32.
 
-        A BLAS takes the sum w.x in an order of its own, and what overflows on the way depends on it. The sum of the
-        magnitudes does not: where it is in range, no order overflows. The largest value times the largest weight bounds
-        all sums, which are looked at where that is not enough.
+        A BLAS chooses the order of the sum w.x, and whether it overflows depends on the order. The sum of the
+        magnitudes does not: if it is in range, the sum overflows in no order. The largest value times the largest
+        weight bounds all sums, which are computed if that bound is not enough.
         """
         sparse, dense, largest_bias = features.sparse, features.dense, _largest(self.bias)
         terms = int(np.diff(sparse.indptr).max(initial=0)) + dense.shape[1]
         if terms * max(_largest(sparse.data), _largest(dense)) * self._largest_weight + largest_bias <= LARGEST_SUM:
-            return  # NaN is not
+            return  # not if it is NaN
         matrix = features.as_sparse()
-        columns, places = np.unique(matrix.indices, return_inverse=True)  # the others may be many
+        columns, places = np.unique(matrix.indices, return_inverse=True)  # there may be many others
         values = csr_array((np.abs(matrix.data), places, matrix.indptr), (len(features), len(columns)), np.float64)
         if not _largest(values @ abs(self.weights[columns].astype(np.float64))) + largest_bias <= LARGEST_SUM:
             raise OverflowingError
 
 
 def _largest(values: np.ndarray | csr_array) -> float:
-    """Return the largest magnitude, without a copy of the values; 0 of none, NaN where one is NaN."""
+    """Return the largest magnitude, without a copy of the values; 0 if there are none, NaN if one is NaN."""
     stored = values.data if isinstance(values, csr_array) else values
     return float(max(np.max(stored, initial=0), -np.min(stored, initial=0)))
 
 
 def pruned(weights: np.ndarray, least: float) -> csr_array:
-    """Return the weights of at least this absolute value in a sparse matrix."""
+    """Return the weights of at least this absolute value as a sparse matrix."""
     flat = weights.ravel()
     kept = np.flatnonzero(np.abs(flat) >= np.float32(max(least, LEAST)))  # several times as fast as in two dimensions
     rows, columns = np.divmod(kept, max(weights.shape[1], 1))
@@ -161,7 +161,7 @@ def rows_among(matrix: csr_array, places: np.ndarray, n: int) -> csr_array:
 
 
 def _with_small_indices(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> csr_array:
-    """Return a sparse matrix whose indices have 32 bits, where SciPy allows it: not if `indptr` needs more."""
+    """Return a sparse matrix with 32-bit indices, if SciPy allows it: not if `indptr` needs more bits."""
     if len(data) <= np.iinfo(np.int32).max:
         indices, indptr = indices.astype(np.int32, copy=False), indptr.astype(np.int32, copy=False)
     return csr_array((data, indices, indptr), shape=shape)

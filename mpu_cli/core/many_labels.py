@@ -1,17 +1,17 @@
 """Negative sampling with many labels: a label is learned from the instances near it, and from a few of the others.
 
-One-vs-rest learns each of q labels from all n instances, though most have nothing to do with it. So labels that
-belong to similar instances are put into groups, each as large as a block of labels that are learned together. A model
-of the groups, which are annotated where one of their labels is, tells the groups that an instance is nearest to. A
-group is learned from the instances
+One-vs-rest learns each of q labels from all n instances, though most are unrelated to it. So labels that belong to
+similar instances are put into groups, each as large as a block of labels that are learned together. A model of the
+groups, which are annotated if one of their labels is, predicts the groups that are nearest to an instance. A group is
+learned from the instances
 
 - that are annotated with one of its labels, or have a verdict on one,
-- that are nearest to it, or most similar to instances of one of its labels: negatives that are hard to tell apart,
-- that the level before predicts to have one of its labels,
-- and from a random share of the others, which keep the scores of instances far away low.
+- that are nearest to it, or most similar to instances with one of its labels: negatives that are hard to distinguish,
+- for which the level before predicts one of its labels,
+- and from a random share of the others, which keeps the scores of distant instances low.
 
-The most frequent labels are a group of their own, learned from all instances. What is left out would have changed
-weights little: the gradient of an instance far away is nearly zero. The model is one of all labels as before.
+The most frequent labels are a separate group, learned from all instances. The instances left out would have changed
+weights little: the gradient of a distant instance is nearly zero. The result is still one model of all labels.
 """
 
 from dataclasses import replace
@@ -28,19 +28,19 @@ from mpu_cli.core.predictions import FEW_LABELS, LEAST, Top
 from mpu_cli.core.sgd import LearningTask, Split
 from mpu_cli.core.validation import train_splits
 
-# How many instances, and features, describe a label at most: more change little.
+# A label is described by at most this many instances and features: more change little.
 _INSTANCES, _FEATURES = 100, 64
 _LABELS = 512  # at a time
-# Rounds of 2-means; it is nearly always at rest before.
+# Rounds of 2-means, which nearly always converges earlier.
 _ROUNDS = 10
 
 
 def cluster(vectors: csr_array, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Put m vectors of unit length into groups by balanced spherical 2-means, again and again.
+    """Put m vectors of unit length into groups by repeated balanced spherical 2-means.
 
     `vectors`: float32, shape (m, D).
     `size`: of each group; one is smaller, unless the number of vectors is a multiple of it.
-    Returns: int32, shape (m,): the number of each one's group, from 0.
+    Returns: int32, shape (m,): the group number of each vector, from 0.
 
     >>> vectors = csr_array(np.float32([[1, 0], [0, 1], [0.9, 0.1], [0.1, 0.9]]))
     >>> groups = cluster(vectors, 2, np.random.default_rng(0))
@@ -62,7 +62,7 @@ def cluster(vectors: csr_array, size: int, rng: np.random.Generator) -> np.ndarr
 
 
 def _first_half(vectors: csr_array, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Split vectors by spherical 2-means into two clusters, the first of this size: return its mask."""
+    """Split vectors into two clusters by spherical 2-means; return the mask of the first, which has this size."""
     m = vectors.shape[0]
     means = vectors[np.sort(rng.choice(m, 2, replace=False))].toarray()
     first = np.zeros(m, bool)
@@ -77,10 +77,10 @@ def _first_half(vectors: csr_array, size: int, rng: np.random.Generator) -> np.n
 
 
 def centroids(features: Features, positives: csr_array) -> csr_array:
-    """Return the direction of each label: the mean of its instances, of unit length each, in its largest features.
+    """Return the direction of each label: the mean of its instances, scaled to unit length, in its largest features.
 
     `positives`: csr_array, shape (n, q).
-    Returns: float32, shape (q, D): rows of unit length; zero where a label has no instance.
+    Returns: float32, shape (q, D): rows of unit length; zero for labels without instances.
     """
     q = positives.shape[1]
     by_label = csc_array(positives)
@@ -89,14 +89,14 @@ def centroids(features: Features, positives: csr_array) -> csr_array:
 
 
 def _sums_of_instances(features: Features, positives: csc_array) -> csr_array:
-    """Sum up instances of each label, scaled to unit length, up to a maximum number: float32, shape (q, D)."""
+    """Sum each label's instances, scaled to unit length, up to a maximum number of them: float32, shape (q, D)."""
     X = features.as_sparse()
     lengths = np.sqrt(features.squared_norms)
     scale = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0).astype(np.float32)
     members = csr_array(positives.T)
     sizes = np.diff(members.indptr)
     kept = np.minimum(sizes, _INSTANCES)
-    numbers = np.arange(kept.sum()) - np.repeat(np.cumsum(kept) - kept, kept)  # of each label 0, 1, ...
+    numbers = np.arange(kept.sum()) - np.repeat(np.cumsum(kept) - kept, kept)  # 0, 1, ... for each label
     places = numbers * np.repeat(sizes, kept) // np.repeat(kept, kept) + np.repeat(members.indptr[:-1], kept)
     instances = members.indices[places]
     of_labels = csr_array((scale[instances], instances, np.append(0, np.cumsum(kept))), shape=members.shape)
@@ -104,7 +104,7 @@ def _sums_of_instances(features: Features, positives: csc_array) -> csr_array:
 
 
 def _directions_of(sums: csr_array) -> csr_array:
-    """Keep the largest features of each row, and make it of unit length."""
+    """Keep the largest features of each row, and scale it to unit length."""
     kept = np.zeros(sums.nnz, bool)
     size = np.abs(sums.data)
     for first, end in pairwise(sums.indptr):
@@ -118,21 +118,21 @@ def _directions_of(sums: csr_array) -> csr_array:
     return directions
 
 
-# Labels of a group: as many as are learned together by the compiled kernel.
+# The number of labels in a group: as many as the compiled kernel learns together.
 SIZE = 64
-# Of fewer instances, each is needed: docs/choices/many-labels.md, "Many labels".
+# With fewer instances, all are needed: docs/choices/many-labels.md, "Many labels".
 _FEWEST_INSTANCES = 20_000
 
 
-# The share of the groups that an instance is near to, times the square root of the number of instances; and random
-# groups that learn from it, by those.
+# The share of the groups that an instance is near to, times the square root of the number of instances; and the number
+# of random groups that learn from it, relative to the number of near ones.
 _NEAREST, _RANDOM = 15.0, 1.0
-# Labels to whose instances an instance is the most similar.
+# The most labels with instances similar to an instance.
 _SIMILAR = 20
 
 
 def with_side_information(task: LearningTask, label_features: csr_array | None) -> LearningTask:
-    """Return the task of level 0 with a prior where labels have features, and a negative sample where they are many."""
+    """Return level 0's task with a prior if labels have features, and a negative sample if there are many labels."""
     n, q = task.labels.shape
     if task.settings.prior and label_features is not None:
         prior = Prior.of(task.features, label_features)
@@ -146,12 +146,12 @@ def with_side_information(task: LearningTask, label_features: csr_array | None) 
 
 
 def sample_negatives(task: LearningTask) -> NegativeSample:
-    """Find the groups of labels, and the instances to learn each from; there are more labels than are in a group.
+    """Find the groups of labels, and the instances to learn each group from; q exceeds the size of a group.
 
-    With a prior, labels are also like instances that have features of their own.
+    With a prior, labels are also similar to instances that have the label features.
     """
     features, positives, run, (n, q) = task.features, task.positives, task.run, task.labels.shape
-    # All but the most annotated labels, which are group 0.
+    # All labels except the most annotated ones, which are group 0.
     grouped = np.sort(np.argsort(-np.bincount(positives.indices, minlength=q), kind="stable")[SIZE:])
     directions = centroids(features, positives[:, grouped])
     if task.prior is not None:

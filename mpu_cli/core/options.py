@@ -1,4 +1,4 @@
-"""The options of a training. They stand apart from it so that help texts need no NumPy."""
+"""The training options, in a separate module so that help texts can be shown without importing NumPy."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-# What instances are learned by (`core.selection`): their own features, perhaps scaled (`core.features`), or
-# features of an RBF kernel.
+# The features that models learn from (`core.selection`): those in the data, perhaps scaled (`core.features`), or
+# the features of an RBF kernel.
 LINEAR, STANDARDISED, LARGEST, RBF = FEATURES = ("linear", "standardised", "largest", "rbf")
-# By what thresholds are chosen (`core.thresholds`): one for all labels, or, by the last two, one for each.
+# The criteria for choosing thresholds (`core.thresholds`): one for all labels or, with the last two, one per label.
 PU_F1, PER_LABEL, MACRO_F1 = CRITERIA = ("pu-f1", "per-label", "macro-f1")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyOptions:
-    """How c is estimated from annotations: by out-of-fold predictions of a model of these features."""
+    """Options for estimating c from annotations, by out-of-fold predictions from a model with these features."""
 
     features: str | None = declared(
         Kind(words=(AUTO, *FEATURES)),
@@ -52,7 +52,7 @@ class FrequencyOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(FrequencyOptions):
-    """What a user can set for a training by `core.stacking.train`; the data are a `core.labels.problem.Problem`."""
+    """The user's options for `core.stacking.train`; the data are in a `core.labels.problem.Problem`."""
 
     loss: str | None = declared(
         Kind(words=(AUTO, *LOSSES)),
@@ -94,5 +94,5 @@ class Options(FrequencyOptions):
 
     @property
     def uses_label_features(self) -> bool:
-        """Whether weights are drawn towards features of labels, where there are such."""
+        """Whether weights are drawn towards the label features, if there are any."""
         return self.prior not in ("none", 0)

@@ -1,11 +1,11 @@
-"""Predictions of n instances and q labels: a dense array, or, with many labels, the largest of each instance.
+"""Predictions for n instances and q labels: a dense array, or, with many labels, the largest ones of each instance.
 
-Of a hundred thousand labels, all but a few are improbable for an instance. A row of a sparse matrix keeps its `most`
-largest predictions that reach `least`; a label that is not kept counts as predicted with 0, and is never predicted.
+Among a hundred thousand labels, all but a few are improbable for an instance. A row of a sparse matrix keeps its `most`
+largest predictions that reach `least`; labels that are not kept count as predicted with 0, and are never predicted.
 
-Held-out predictions know their source models, and how many annotations of each label each of these has learned from.
-How far a prediction is right depends on that number, so labels are in strata by it, and what is estimated out of fold
-is estimated in each stratum (docs/method.md, "Strata of labels").
+Held-out predictions record their source models, and the number of annotations of each label that each model learned
+from. The accuracy of a prediction depends on that number, so labels are divided into strata by it, and out-of-fold
+estimates are made in each stratum (docs/method.md, "Strata of labels").
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,19 +18,19 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import entry_rows, only_entries
 
-# The fewest annotations of the labels of each stratum. In the first one are the labels that the model has never seen.
+# The fewest annotations of labels in each stratum. The first contains the labels that the model has never seen.
 FEWEST = (0, 1, 2, 5, 20)
 UNSEEN = 0
 
 
 def strata_of(annotations: np.ndarray) -> np.ndarray:
-    """Return the stratum of labels by how often they were annotated: int8, of the same shape."""
+    """Return the strata of labels from their numbers of annotations: int8, of the same shape."""
     return (np.searchsorted(FEWEST, annotations, side="right") - 1).astype(np.int8)
 
 
 @dataclass(frozen=True)
 class SourceModels:
-    """Which model has predicted each of m instances, and what it had learned from."""
+    """The model that predicted each of m instances, and the annotations that it had learned from."""
 
     of_instances: np.ndarray  # int, shape (m,): the number of the model
     annotations: np.ndarray  # int, shape (models, q): how many annotations of each label it has learned from
@@ -39,9 +39,9 @@ class SourceModels:
     def of_folds(
         cls, predicted: Sequence[np.ndarray], training: Sequence[np.ndarray], positives: csr_array
     ) -> "SourceModels":
-        """Return the models of instances, in ascending order.
+        """Return the models for the predicted instances, in ascending order.
 
-        `predicted`, `training`: the instances that each model has predicted, and learned from.
+        `predicted`, `training`: the instances that each model predicted and was trained on.
         """
         numbers = np.repeat(np.arange(len(predicted)), [len(rows) for rows in predicted])
         annotations = np.array([count_positives(positives[rows]) for rows in training])
@@ -53,7 +53,7 @@ class SourceModels:
         return strata_of(self.annotations)
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return the strata of a subset of the cells."""
+        """Return the strata of the given cells."""
         return self.strata[self.of_instances[rows], columns]
 
 
@@ -62,38 +62,38 @@ def count_positives(positives: csr_array) -> np.ndarray:
     return np.bincount(positives.indices, weights=positives.data != 0, minlength=positives.shape[1]).astype(np.int64)
 
 
-# More labels than this are many: dense predictions of them take more time and memory than they are worth
+# More labels than this are many: dense predictions of them would take more time and memory than they are worth
 # (docs/choices/many-labels.md, "Many labels").
 FEW_LABELS = 500
-# The least positive number of full precision in 32 bits.
+# The smallest positive number with full precision in 32 bits.
 LEAST = float(np.finfo(np.float32).tiny)
-# With many labels, predictions below this are no features of the next level.
+# With many labels, predictions below this are not used as features of the next level.
 STACKED_FROM = 0.01
-# Labels of an instance that are kept, at least, and by how many more than most of the instances have.
+# The fewest labels kept for an instance, and how many times as many are kept as most instances have.
 _FEWEST_KEPT, _ROOM = 20, 2
 
 Predictions: TypeAlias = np.ndarray | csr_array
-# Labels that are learned together: a range of them, or their numbers.
+# Labels that are learned together: a range, or their numbers.
 Block: TypeAlias = slice | np.ndarray
 
 
 @dataclass(frozen=True)
 class Top:
-    """How many of the largest predictions of an instance are kept, and from which probability on."""
+    """Which of the largest predictions of an instance are kept."""
 
-    most: int = _FEWEST_KEPT  # how many, the largest; of equals the first
-    least: float = 0.001  # at least of this probability
+    most: int = _FEWEST_KEPT  # at most this many, the largest ones; the first ones in case of ties
+    least: float = 0.001  # with at least this probability
 
     @classmethod
     def enough_for(cls, sizes: np.ndarray, q: int, c: float) -> "Top":
-        """Keep what instances may have of q labels, from their numbers of annotations, a share c of the true labels."""
+        """Keep enough of q labels, given instances' numbers of annotations, which are a share c of the true labels."""
         usual = np.quantile(sizes, 0.99) / c
         return cls(max(_FEWEST_KEPT, min(int(np.ceil(_ROOM * usual)), q)))
 
     def of_rows(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> csr_array:
-        """Keep the largest of each row among some cells.
+        """Keep the largest of the given cells in each row.
 
-        `rows`, `columns`: int, shape (m,): where the cells are, each once.
+        `rows`, `columns`: int, shape (m,): the positions of the cells, without duplicates.
         `values`: float32, shape (m,): none is below `least`.
         Returns: float32, shape (n, q): columns of a row in ascending order.
 
@@ -112,7 +112,7 @@ class Top:
         return top
 
     def of_dense(self, predictions: np.ndarray) -> csr_array:
-        """Keep the largest of each row of an array (n x q, float32): csr_array of float32, columns of a row ascend.
+        """Keep the largest in each row of an array (n x q, float32): csr_array of float32, columns of a row ascend.
 
         >>> kept = Top(most=2, least=0.1).of_dense(np.array([[0.5, 0.2, 0.5, 0.5], [0, 0, 0.3, 0]], np.float32))
         >>> kept.indices.tolist(), kept.indptr.tolist()
@@ -131,7 +131,7 @@ class Top:
 
 @dataclass(frozen=True)
 class CellList:
-    """Cells, in any order. A subclass adds an array, with a value for each cell."""
+    """Cells, in any order. A subclass adds an array with one value per cell."""
 
     # `rows`, `columns`: int64, shape (m,): instances and labels
     rows: np.ndarray
@@ -144,7 +144,7 @@ class CellList:
         return type(self)(*(of_cells[index] for of_cells in vars(self).values()))
 
     def joined(self, others: Self) -> Self:
-        """Return these, then others."""
+        """Return these cells followed by the others."""
         return type(self)(*map(np.concatenate, zip(vars(self).values(), vars(others).values(), strict=True)))
 
 
@@ -156,24 +156,24 @@ class Cells(CellList):
 
     @classmethod
     def none(cls) -> "Cells":
-        """Return no cells."""
+        """Return an empty list of cells."""
         return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
 
     def best(self, most: int | None = None) -> "Cells":
-        """Return the most probable cells, at most `most`, in descending order; equal ones in their order."""
+        """Return the most probable cells, at most `most`, in descending order; ties keep their order."""
         return self[np.argsort(-self.probabilities, kind="stable")[:most]]
 
 
 def f1_score(true_positives: Any, predicted: Any, true: Any) -> Any:
-    """Return F1 of numbers of labels: twice those that are predicted and true, by those predicted and those true.
+    """Return the F1: twice the number of true positives, divided by the numbers of predicted and of true labels.
 
-    Without either it is 0.
+    It is 0 if both are 0.
     """
     return 2 * true_positives / np.maximum(predicted + true, 1)
 
 
 def values_at(matrix: Predictions, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Return some cells of a matrix, dense or sparse with sorted rows; 0 where none is stored."""
+    """Return the given cells of a matrix, dense or sparse with sorted rows; 0 for cells that are not stored."""
     if isinstance(matrix, np.ndarray):
         return matrix[rows, columns]
     q = matrix.shape[1]
@@ -186,9 +186,9 @@ def values_at(matrix: Predictions, rows: np.ndarray, columns: np.ndarray) -> np.
 
 
 def blocks(predictions: Predictions, size: int = 1 << 20) -> Iterator[tuple[Any, Any, np.ndarray]]:
-    """Yield instances, labels and predictions of cells that are kept, as arrays that broadcast and may be written to.
+    """Yield instances, labels and predictions of the kept cells, as arrays that broadcast and may be written to.
 
-    Dense ones come a block of instances of some `size` in cells after another, sparse ones all together.
+    Dense predictions come in blocks of instances with about `size` cells, sparse ones all at once.
     """
     if not isinstance(predictions, np.ndarray):
         yield entry_rows(predictions), predictions.indices, predictions.data
@@ -200,7 +200,7 @@ def blocks(predictions: Predictions, size: int = 1 << 20) -> Iterator[tuple[Any,
 
 
 def by_label(predictions: Predictions) -> Callable[[int], tuple[np.ndarray, np.ndarray]]:
-    """Return what gives the instances of a label whose predictions are kept, and these predictions."""
+    """Return a function that maps a label to the instances whose predictions of it are kept, and these predictions."""
     if isinstance(predictions, np.ndarray):
         return lambda k: (np.arange(len(predictions)), predictions[:, k])
     columns = predictions.tocsc()
@@ -208,11 +208,11 @@ def by_label(predictions: Predictions) -> Callable[[int], tuple[np.ndarray, np.n
 
 
 def at_least(predictions: csr_array, least: float) -> csr_array:
-    """Return the predictions that reach some probability."""
+    """Return the predictions that reach a probability."""
     return only_entries(predictions, predictions.data >= np.float32(least))
 
 
 def over(scores: csr_array, least: np.ndarray | np.float32) -> csr_array:
-    """Return the labels with a score of at least `least`, one for all entries or one each: shape (n, Q), bool."""
+    """Return which entries have a score of at least `least`, a number or one per entry: bool, shape (n, Q)."""
     reach = csr_array((scores.data >= least, scores.indices, scores.indptr), shape=scores.shape)
     return only_entries(reach, reach.data)

@@ -1,4 +1,4 @@
-"""The instances of a training as levels learn from them, and the sample that c, C, eta0 and questions are chosen on."""
+"""The training instances in the form that levels learn from, and the sample used to choose c, C, eta0 and questions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -30,22 +30,22 @@ class Instances(Problem):
 
     features: Features
     columns: Columns | None = None  # the features that have columns; None: all
-    # `uneven`, `dominating`: of the features as they are in the data: whether columns are so unevenly large that a
-    # scaling may help, and the feature that has nearly all of the squared length of the instances, by its number
+    # `uneven`, `dominating`: whether the sizes of the unscaled columns differ so much that scaling may help, and the
+    # number of the feature with nearly all of the squared length of the instances
     uneven: bool = False
     dominating: Dominating | None = None
-    share_repeated: float = 0.0  # of the instances, that are kept together with an earlier one of the same features
-    rbf: RbfFeatures | None = None  # what makes their features of an instance's own; None: they are its own
-    scaling: Scaling | None = None  # how their features are scaled; None: they are as in the data
+    share_repeated: float = 0.0  # of the instances: those kept together with an earlier one with the same features
+    rbf: RbfFeatures | None = None  # computes their features from an instance's own; None: they are the same
+    scaling: Scaling | None = None  # how their features are scaled; None: not scaled
 
     def __len__(self) -> int:
         return len(self.features)
 
     @classmethod
     def of(cls, problem: Problem) -> "Instances":
-        """Return the instances of a problem, without features that do not occur, where those that do are few.
+        """Return the instances of a problem, without the features that do not occur if few features occur.
 
-        Label features have the same columns: features occur, too, that instances lack, and which others may have.
+        Label features have the same columns: features that only occur there count, as new instances may have them.
         """
         matrix, of_labels = problem.features, problem.label_features
         if of_labels is not None:
@@ -76,7 +76,7 @@ class Instances(Problem):
         return replace(self, features=scaling.of(self.features), scaling=scaling)
 
     def rows(self, rows: np.ndarray) -> "Instances":
-        """Return the instances of these rows, ascending, to choose settings on."""
+        """Return the instances in these rows, ascending, for choosing settings."""
         return Instances(
             self.features[rows],
             self.labels[rows],
@@ -86,56 +86,56 @@ class Instances(Problem):
         )
 
     def block(self, columns: slice | np.ndarray) -> "Instances":
-        """Return the same instances with a block of their labels."""
+        """Return the same instances with only a block of their labels."""
         verified = self.verified and self.verified.block(columns)
         return replace(self, labels=self.labels[:, columns], verified=verified)
 
     @cached_property
     def annotations(self) -> np.ndarray:
-        """How many instances are annotated with each label: int, shape (q,)."""
+        """The number of instances annotated with each label: int, shape (q,)."""
         return count_positives(self.labels)
 
     def reviewed_counts(self) -> np.ndarray | None:
-        """Return `counts_of` the instances that were reviewed; None where none was."""
+        """Return the counts (`counts_of`) for the reviewed instances; None if there are none."""
         if self.verified is None or self.sampled is None:
             return None
         return counts_of(of_review(self.labels, self.verified, self.sampled))
 
 
-# The best eta0 falls with the number of instances, about as its -1/4th power: docs/choices/training.md.
+# The best eta0 falls with the number of instances, about as its power -1/4: docs/choices/training.md.
 _STEP_EXPONENT = 0.25
-# Folds with many labels, whose models take long, where there are no more instances than this.
+# The folds with many labels, whose models take long to train, for up to this many instances.
 _FOLDS_OF_MANY, _FEW_INSTANCES = 3, 200_000
-# C of the classifier of annotated against not annotated. The estimate of c hardly depends on it:
+# C of the classifier of annotated versus unannotated. The estimate of c hardly depends on it:
 # docs/choices/label-frequency.md.
 _NAIVE_COST = 10.0
 
 
 def usual_folds(n: int, q: int) -> int | None:
-    """Return how many folds to choose by; None: by the number of instances in the sample."""
+    """Return the number of folds for choosing settings; None: by the number of instances in the sample."""
     return _FOLDS_OF_MANY if q > FEW_LABELS and n <= _FEW_INSTANCES else None
 
 
 def draw(n: int, size: int, seed: int) -> np.ndarray:
-    """Draw at most `size` of n instances without replacement; their numbers, ascending."""
+    """Draw at most `size` of n instances without replacement; return their numbers, ascending."""
     return np.arange(n) if n <= size else np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
 
 
-# About how many labels are drawn, where they are many.
+# About this many labels are drawn if there are many.
 _DRAWN = 512
 
 
 def draw_labels(annotations: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
     """Draw some of many labels, each with a probability proportional to the square root of its annotations.
 
-    Labels that are never annotated are not drawn: nothing tells how often they are true. With few
-    labels, all annotated ones are taken.
+    Labels that are never annotated are not drawn, since it is unknown how often they are true. With few labels, all
+    annotated ones are taken.
 
     Systematic sampling with unequal probabilities (Madow, "On the theory of systematic sampling, II", 1949) along the
-    labels in the order of their annotations: labels of every frequency are there, and the most frequent ones surely.
+    labels in order of their annotations: labels of every frequency are included, and the most frequent ones surely.
 
-    Returns: `columns`: int, shape (m,): which they are, ascending; `weights`: float64, shape (m,): how many labels each
-    stands for: the inverse of the probability that it was drawn. None where all are taken.
+    Returns: `columns`: int, shape (m,): the labels, ascending; `weights`: float64, shape (m,): how many labels each one
+    represents, the inverse of its probability to be drawn. None if all labels are taken.
     """
     q = len(annotations)
     annotated = np.flatnonzero(annotations)
@@ -149,22 +149,22 @@ def draw_labels(annotations: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndar
 
 
 def step_for_all(settings: Settings, share: float) -> Settings:
-    """Turn settings that are best on a share of the instances into those for all."""
+    """Turn settings that are best on a share of the instances into settings for all."""
     return replace(settings, step=settings.step * share**_STEP_EXPONENT)
 
 
 class Sample:
-    """A sample of the instances, drawn without replacement; where labels are many, also of labels.
+    """A sample of the instances, drawn without replacement; with many labels, also a sample of labels.
 
-    `size`: instances to draw at most; all are taken, in their order, where there are no more.
-    `m`: number of folds; None: by their number.
-    `drawn`: some of the labels, as of `draw_labels`. Default: all.
-    `pool`: int: those of them, by their places among these, that c of all is estimated by. Default: all.
-    `rows`, `columns`: int: which instances and labels are in it, ascending.
-    `features`, `labels`, `verified`, `groups`: of these.
-    `weights`: float64, shape (m,): how many labels each of them stands for; None: each for itself, since all are in it.
-    `fold_rows`: the instances of each fold, by their places among these.
-    `share`: of all instances, those that are in it.
+    `size`: the maximum number of instances; all are taken, in their order, if there are no more.
+    `m`: the number of folds; None: by the number of instances.
+    `drawn`: a subset of the labels, as from `draw_labels`. Default: all.
+    `pool`: int: the places of those drawn labels that c of all labels is estimated from. Default: all.
+    `rows`, `columns`: int: the instances and labels in the sample, ascending.
+    `features`, `labels`, `verified`, `groups`: of these instances and labels.
+    `weights`: float64, shape (m,): how many labels each label represents; None: only itself, since all are drawn.
+    `fold_rows`: the instances of each fold, by their places in the sample.
+    `share`: the share of all instances that are in the sample.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class Sample:
         n, q = population.labels.shape
         self.run, self.pool, self.rows, self.share = run, pool, draw(n, size, run.seed), min(size / n, 1.0)
         self.columns, self.weights = np.arange(q), None if drawn is None else drawn[1]
-        instances = population  # a copy of all would take as much memory
+        instances = population  # a copy of all instances would take as much memory
         if self.share < 1:
             instances = population.rows(self.rows)
         if drawn is not None:
@@ -189,7 +189,7 @@ class Sample:
         self.groups, self._prior = instances.groups, None
         if population.label_features is not None:
             of_labels = population.label_features[self.columns]
-            if not self.features.dense.shape[1]:  # words of names of other labels, say, are left out
+            if not self.features.dense.shape[1]:  # words in names of other labels, for example, are left out
                 used = Columns.occurring(self.features.sparse, of_labels)
                 narrow, of_labels = used.of(self.features.sparse), used.of(of_labels)
                 self.features = Features(narrow, self.features.dense)
@@ -198,19 +198,19 @@ class Sample:
 
     @property
     def is_all(self) -> bool:
-        """Whether it has all instances and all labels."""
+        """Whether the sample contains all instances and all labels."""
         return self.share == 1 and self.weights is None
 
     @cached_property
     def fold_of_instances(self) -> np.ndarray:
-        """The number of the fold of each instance: int, shape (n,)."""
+        """The fold number of each instance: int, shape (n,)."""
         numbers = np.empty(len(self.rows), int)
         for number, rows in enumerate(self.fold_rows):
             numbers[rows] = number
         return numbers
 
     def task(self, frequency: LabelFrequency, settings: Settings) -> LearningTask:
-        """Return what is learned from them."""
+        """Return the learning task for the sample."""
         return LearningTask(self.features, self.labels, frequency, settings, self.run, self._prior)
 
     def of_sample(self, settings: Settings) -> Settings:
@@ -218,13 +218,13 @@ class Sample:
         return replace(settings, step=settings.step / self.share**_STEP_EXPONENT)
 
     def of_all_labels(self, estimate: FrequencyEstimate) -> FrequencyEstimate:
-        """Turn an estimate from labels of the pool into one from labels of all: their numbers."""
+        """Replace the numbers of labels in an estimate, which count labels in the pool, by those among all labels."""
         columns = self.columns[self.pool]
         left_out = tuple(columns[list(estimate.left_out)].tolist())
         return replace(estimate, labels=columns[estimate.labels], left_out=left_out)
 
     def answered(self, probabilities: np.ndarray, answers: Answers) -> Answered:
-        """Return the answers on its cells that are not annotated, with scores: naive probabilities, calibrated."""
+        """Return the answers on unannotated cells in the sample, with scores: calibrated naive probabilities."""
         frequency = LabelFrequency.naive(self.labels.shape, self.verified)
         calibration = calibrate(HeldOut(probabilities, self.labels, frequency))
         calibrated = probabilities if calibration is None else calibration(probabilities)
@@ -236,9 +236,9 @@ class Sample:
         return Answered(cells, placed, self.rows, self.columns)
 
     def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:
-        """Predict Pr(s=1 | x) out of fold, float32, instances x labels: what c is estimated from.
+        """Predict Pr(s=1 | x) out of fold, float32, instances x labels, for estimating c.
 
-        Learned from the cells whose annotation was left to chance (`VerifiedLabels.left_to_chance`).
+        It is learned from the cells whose annotation was left to chance (`VerifiedLabels.left_to_chance`).
         """
         frequency = LabelFrequency.naive(self.labels.shape, self.verified)
         coherence = self.features.coherence
@@ -248,9 +248,9 @@ class Sample:
 
 
 def draw_sample(population: Instances, options: FrequencyOptions, run: Run, per_label: bool = False) -> Sample:
-    """Draw instances and, if labels are many, labels; TooLargeError where predictions for them would not fit in memory.
+    """Draw instances and, with many labels, labels; TooLargeError if predictions for them would not fit in memory.
 
-    `per_label`: whether all labels with enough annotations for a label frequency of their own are in it.
+    `per_label`: whether to include all labels with enough annotations for their own label frequency.
     """
     n, q, drawn = len(population), len(population.annotations), draw_labels(population.annotations, run.seed)
     pool: np.ndarray | slice = slice(None)
@@ -274,7 +274,7 @@ def estimate_out_of_fold(
 ) -> FrequencyEstimate:
     """Estimate c of annotations S (n x q, bool) by a classifier of features X (n x D) that is fitted out of fold.
 
-    `method`: as of `estimators.estimate`: Elkan and Noto's e1 averages over the annotated.
+    `method`: as for `estimators.estimate`: Elkan and Noto's e1 averages over annotated cells.
     """
     sample = Sample(Instances(Features.of(X), S, kin=kin_of(X)), options.sample, options.folds, run)
     return estimate(sample.naive_probabilities(tick), sample.labels, method, folds=sample.fold_of_instances)

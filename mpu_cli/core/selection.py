@@ -1,8 +1,8 @@
-"""The choice of the label frequency c, then of C, eta0, the prior and the weights to drop; the result of a training.
+"""The choice of the label frequency c, then of C, eta0, the prior and the weights to drop; the result of training.
 
-Settings are chosen on a sample, by the F1 that is estimated from its incomplete labels, cross-validated. A hill climb
-along C also serves methods that solve a convex problem to its end.
-Features are those of the data, scaled ones, or those of an RBF kernel, by the same estimate.
+Settings are chosen on a sample, by the cross-validated F1 estimated from its incomplete labels. The hill climb along C
+also works for methods that solve a convex problem to convergence.
+Features are the original ones, scaled ones, or those of an RBF kernel, chosen by the same estimate.
 """
 
 from collections.abc import Callable, Collection
@@ -41,22 +41,22 @@ from mpu_cli.runtime.run import Run
 
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 PRIORS = (0.0, 7.5, 15.0, 30.0, 60.0)
-# With many labels, a sample is drawn, among which even a small prior finds the right ones: docs/choices/texts.md.
+# Many labels are sampled, and among the sampled ones, even a small prior finds the right ones: docs/choices/texts.md.
 _PRIOR_OF_MANY = 15.0
-# What of `Settings` is chosen, in this order.
+# The fields of `Settings` to choose, in this order.
 _GRIDS = {"cost": COSTS, "step": STEPS, "prior": PRIORS}
 # More held-out instances than this hardly change which of two settings is better.
 SELECTION_SIZE = 8_000
-# How many held-out instances the weights to drop are chosen by.
+# The number of held-out instances for choosing the weights to drop.
 PRUNING_SIZE = 2_000
 # A change that gains less than this is noise, and not worth another round of training.
 WORTHWHILE = 5e-4
-_USUAL_SETTINGS = 7  # that a climb tries
-# From this share of repeated instances on, people are told.
+_USUAL_SETTINGS = 7  # tried in a climb
+# From this share of repeated instances on, a warning is shown.
 _MANY_REPEATED = 0.02
-# Micro-F1 that dropping weights may cost, by the estimate: the next smaller cut leaves several times as many.
+# Dropping weights may cost this much estimated micro-F1: the next smaller cut leaves several times as many weights.
 _COST_OF_PRUNING = 1e-3
-# Below which weights are dropped, for instances of unit length.
+# Candidate cuts, below which weights are dropped, for instances of unit length.
 CUTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 
 
@@ -65,17 +65,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Trial:
-    """What settings are compared by: predictions of folds by models that have not seen them."""
+    """A comparison of settings by predictions for folds from models that have not seen them."""
 
     task: LearningTask
     fold_rows: list[np.ndarray]  # the instances of each fold; they need not be all
-    # float64, shape (q,): how many labels each of these stands for; None: each for itself
+    # float64, shape (q,): how many labels each label represents; None: only itself
     weights: np.ndarray | None = None
 
     def estimated_f1(self, predictions: np.ndarray, criterion: str | float = PU_F1, guided: bool = False) -> float:
-        """Estimate the F1 of predictions (n x q) of all instances that the folds hold out.
+        """Estimate the F1 of predictions (n x q) for all instances that the folds hold out.
 
-        Where label features are learned from, micro-F1 is estimated in strata (`core.predictions`).
+        If models learn from label features (`guided`), micro-F1 is estimated in strata (`core.predictions`).
         """
         task, rows = self.task, np.sort(np.concatenate(self.fold_rows))
         held_out = HeldOut(predictions[rows], task.labels[rows], task.frequency.rows(rows), self.weights)
@@ -97,15 +97,14 @@ def choose_settings(
 ) -> tuple[float, tuple[Settings, np.ndarray]]:
     """Climb along C, then along eta0, then along the prior, as long as the estimate rises.
 
-    The estimate is smooth and has one broad top along each, so that a climb of some seven settings finds what a
+    The estimate is smooth and has one broad maximum along each, so that a climb over about seven settings finds what a
     grid of ninety would.
 
-    `trial`: the climb starts at its settings; what is free of them is among `COSTS`, `STEPS` or `PRIORS`.
-    `free`: what to choose: some of "cost", "step" and "prior". The rest of the start is kept.
-    `criterion`: of the thresholds, as in `core.options.Options`: of macro-F1, or else of micro-F1 at one
-    threshold.
+    `trial`: the climb starts at its settings, of which the free ones are among `COSTS`, `STEPS` or `PRIORS`.
+    `free`: what to choose: a subset of "cost", "step" and "prior". The other initial settings are kept.
+    `criterion`: for the thresholds, as in `core.options.Options`: macro-F1, or else micro-F1 at one threshold.
     `tick`: called once per setting.
-    Returns: the F1 estimated of the out-of-fold predictions at their best thresholds, by the criterion; the chosen
+    Returns: the estimated F1 of the out-of-fold predictions at their best thresholds, by the criterion; the chosen
     settings; and these predictions, float32, shape (n, q), in the rows that the folds hold out.
     """
 
@@ -125,18 +124,18 @@ def choose_settings(
             continue
         f1, (settings, probabilities) = best
         if name == "step" and start.thin and (start.prior or "prior" in free):
-            # Drawn labels compete with few others: a larger step, surer of names, looks better than it is.
+            # Drawn labels compete with few others: a larger step, which relies more on names, looks better than it is.
             grid = tuple(step for step in grid if step <= start.step)
-        if name == "prior":  # what it is compared by knows what models have seen
+        if name == "prior":  # compare with an F1 that is also estimated in strata
             f1 = trial.estimated_f1(probabilities, criterion, guided=True)
         best = climb(partial(with_one, settings, name), grid, getattr(settings, name), (f1, best[1]))
     return best
 
 
 def choose_pruning(trial: Trial) -> float:
-    """Choose the largest weight to drop: as large as costs the estimate of micro-F1 next to nothing.
+    """Choose the cut below which weights are dropped: the largest that hardly lowers the estimated micro-F1.
 
-    The result is an absolute value, one of `CUTS` by the length of an instance.
+    The result is an absolute value: one of `CUTS`, divided by the root mean square length of the instances.
     """
     task, folds = trial.task, [holding_out(trial.task, rows) for rows in trial.fold_rows]
     cuts = np.array(CUTS) / np.sqrt(task.features.mean_squared_norm(*folds[0].training))
@@ -155,12 +154,12 @@ def choose_pruning(trial: Trial) -> float:
 def climb(
     evaluate: Callable[[float], tuple[float, T]], grid: tuple[float, ...], start: float, first: tuple[float, T]
 ) -> tuple[float, T]:
-    """Search along a grid, up from a start or else down, as long as that gains something.
+    """Search along a grid, up from a start or else down, as long as the F1 improves.
 
-    `evaluate`: gives the F1 at a value of the grid, and what has it.
-    `start`: one of the grid.
-    `first`: the same at the start.
-    Returns: the same of the best.
+    `evaluate`: maps a grid value to its F1 and the object that has this F1.
+    `start`: a grid value.
+    `first`: the result of `evaluate` at the start.
+    Returns: the result at the best value.
     """
     best = first
     for direction in (1, -1):
@@ -175,29 +174,29 @@ def climb(
 
 @dataclass(frozen=True, kw_only=True)
 class Estimates:
-    """Where the label frequency comes from; all None where the user says it."""
+    """The sources of the label frequency; all None if the user sets it as a number or per label."""
 
-    # From the annotations alone; None when a review leaves no annotation to estimate it from
+    # From the annotations alone; None if a review leaves no annotation to estimate it from
     estimate: FrequencyEstimate | None = None
-    # From what people have decided of cells or instances drawn at random, where they have: c comes from here
+    # From human decisions on cells or instances drawn at random; if there are any, c comes from these
     reviewed: ReviewedFrequency | None = None
-    # Of groups of instances, where there are some; `estimate` is of all of them then
+    # For groups of instances, if there are any; `estimate` is for all groups then
     groups: SingleFrequencies | None = None
     repeated: float = 0.0  # share of the instances that have the features of an earlier one
     dominating: Dominating | None = None  # the feature that has nearly all of the squared length of the instances
-    # Of an earlier command, which wrote it to the file that the user gives
+    # From the file that the user gives, written by an earlier command
     earlier: EarlierEstimate | None = None
 
     @classmethod
     def given(cls, c: Any, population: Instances) -> "Estimates":
-        """Return what is known of c where the user says it, as a number or by the file of an earlier command."""
+        """Return the sources of c if the user sets it, by numbers or by the file from an earlier command."""
         earlier = c if isinstance(c, EarlierEstimate) else None
         return cls(earlier=earlier, repeated=population.share_repeated, dominating=population.dominating)
 
     def rates(self, q: int, given: Any = None) -> Any:
-        """Return the label frequency of each of q labels: float64, shape (q,); 1 where the estimate leaves one out.
+        """Return the label frequency of each of q labels: float64, shape (q,); 1 for labels the estimate leaves out.
 
-        `given`: of all labels, or of some and NaN of the others: what is given is not estimated.
+        `given`: for all labels, or for some, with NaN for the others: given values are not estimated.
         """
         if not is_estimated(given):
             return given
@@ -211,7 +210,7 @@ class Estimates:
 
     @property
     def overall(self) -> FrequencyEstimate | ReviewedFrequency | EarlierEstimate:
-        """Return what c of all labels, and its interval, come from."""
+        """Return the source of c of all labels, and of its interval."""
         basis = self.reviewed or self.estimate or self.earlier
         if basis is None:
             raise ValueError("no label frequency was estimated")
@@ -219,7 +218,7 @@ class Estimates:
 
     @property
     def range_of_c(self) -> tuple[float, float]:
-        """Return the ends of the 90 % interval of c, as multiples of c; 1 and 1 where there is none."""
+        """Return the ends of the 90 % interval of c, as multiples of c; 1 and 1 if there is no interval."""
         if not self.are_estimated or self.overall.interval is None:
             return 1.0, 1.0
         low, high = self.overall.interval
@@ -248,20 +247,20 @@ class Estimates:
 
     @property
     def is_known(self) -> bool:
-        """Whether c is more than what it would be if each instance truly had one label only."""
+        """Whether c is known, not merely assumed because each annotated instance has one label only."""
         if self.earlier is not None:
             return self.earlier.interval is not None
         return self.reviewed is not None or self.estimate is None or not self.estimate.one_label_each
 
     @property
     def assumption(self) -> str | None:
-        """Return what c rests on, where it comes from annotations alone."""
+        """Return the assumption behind c if it comes from annotations alone; else None."""
         if self.reviewed is not None or self.estimate is None:
             return None
         return self.estimate.assumption if self.groups is None or not self.is_known else ASSUMPTION_OF_GROUPS
 
     def frequency(self, rates: np.ndarray, data: Problem | Instances | Sample) -> LabelFrequency:
-        """Return the label frequency of all cells, from the rates of labels, or of groups where there are some."""
+        """Return the label frequency of all cells, from the rates of labels, or of groups if there are any."""
         groups = data.groups
         of_instances = None if self.groups is None or groups is None else self.groups.c[groups.of_instances]
         return LabelFrequency.of(rates, data.labels.shape, data.verified, of_instances)
@@ -269,16 +268,16 @@ class Estimates:
 
 @dataclass(frozen=True, kw_only=True)
 class HyperParameters:
-    """What the levels are learned with."""
+    """The hyper-parameters of the levels."""
 
-    c: np.ndarray  # float64, shape (q,): label frequency of each label, where the label is not verified
+    c: np.ndarray  # float64, shape (q,): the label frequency of each label in unverified cells
     settings: Settings
     folds: int  # of cross-validation
     prune: float | None = None  # with many labels, weights below this are dropped
     estimates: Estimates = Estimates()
-    # Out-of-fold predictions of level 0, if choosing the settings has predicted all instances
+    # Out-of-fold predictions of level 0, if all instances were predicted when the settings were chosen
     held_out: HeldOut | None = None
-    f1: float = 0.0  # that the settings were chosen by, expected on complete labels; 0 where they were not chosen
+    f1: float = 0.0  # expected on complete labels, by which the settings were chosen; 0 if they were not chosen
 
     def frequency(self, data: Problem | Instances) -> LabelFrequency:
         """Return the label frequency of all cells."""
@@ -287,28 +286,28 @@ class HyperParameters:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingResult:
-    """What a training chose, and what is to be expected of it."""
+    """The hyper-parameters that training chose, and the expected F1."""
 
     chosen: HyperParameters
-    # Micro-F1 to expect on complete labels of each level at its best pooled threshold: out of fold, corrected for the
-    # missing labels. Of levels that were tried; the model may have one less.
+    # Expected micro-F1 of each level on complete labels, at its best pooled threshold: out of fold, corrected for the
+    # missing labels. All levels that were tried are included; the model may have one less.
     level_f1: list[float]
     expected_f1: float  # the same for the last level at the thresholds of the model
-    # Of `expected_f1`, 90 %: by the sampling of instances, and by the interval of c where c was estimated
+    # 90 % interval of `expected_f1`, from the sampling of instances and, if c was estimated, the interval of c
     f1_interval: tuple[float, float]
-    # Out-of-fold predictions of the last level, calibrated, that its thresholds were chosen on: of all instances
-    # where each label gets a threshold of its own, or where all were asked for
+    # Calibrated out-of-fold predictions of the last level, used to choose its thresholds: for all instances if each
+    # label gets its own threshold, or if all were requested
     held_out: HeldOut
-    scaling: str | None = None  # of the features that it was learned from, one of `SCALINGS`; None: as in the data
+    scaling: str | None = None  # of the features that the model was learned from, one of `SCALINGS`; None: not scaled
     kin: np.ndarray | None = None  # as in `core.sample.Instances`
 
 
 def choose_hyper_parameters(
     population: Instances, options: Options, run: Run, estimates: Estimates | None = None
 ) -> HyperParameters:
-    """Estimate c unless the options or an earlier choice have it, and choose the hyper-parameters that they leave free.
+    """Estimate c unless it is set or was estimated before, and choose the hyper-parameters that the options leave free.
 
-    `estimates`: of c, by other features of the same instances.
+    `estimates`: of c, from other features of the same instances.
     Raises DataError (there are too many labels for the loss; or instances are in groups, and c does not come from
     annotations alone).
     """
@@ -340,11 +339,11 @@ def choose_hyper_parameters(
             "choosing settings" if "cost" in free else "choosing the weight of label features",
             _USUAL_SETTINGS * len(starts),
         ) as tick:
-            # Most of many labels have too few annotations to count the F1 of each.
+            # Most of many labels have too few annotations for estimating an F1 per label.
             trials = [_trial(sample, rates, estimates, start, SELECTION_SIZE) for start in starts]
             criterion = PU_F1 if many else options.threshold
             f1, (settings, probabilities) = _choose(trials, free, criterion, tick)
-            if sample.is_all:  # predict the instances that the trial has not held out, too
+            if sample.is_all:  # also predict the instances that the trial did not hold out
                 task = replace(trials[0].task, settings=settings)
                 dense_out_of_fold(task, sample.fold_rows[len(trials[0].fold_rows) :], into=probabilities)
                 folds = [holding_out(task, rows) for rows in sample.fold_rows]
@@ -367,7 +366,7 @@ def choose_hyper_parameters(
 
 
 def _starting(population: Instances, options: Options, loss: str) -> Settings:
-    """Return the settings that choosing begins with, among them those that options give."""
+    """Return the initial settings for choosing, including those that the options set."""
     start, many = loss_named(loss), len(population.annotations) > FEW_LABELS
     if start.has_step:
         coherence = population.features.coherence
@@ -391,7 +390,7 @@ def _starting(population: Instances, options: Options, loss: str) -> Settings:
 
 
 def refuse_two_frequencies(population: Instances, options: Options) -> None:
-    """Raise DataError where instances are in groups, and c does not come from annotations alone."""
+    """Raise DataError if instances are in groups, and c does not come from annotations alone."""
     others = options.c is not None or population.is_reviewed or population.answers is not None
     if population.groups is not None and others:
         raise DataError(
@@ -408,9 +407,9 @@ def estimate_frequency(
     probabilities: np.ndarray | None = None,
     method: str = "bbe",
 ) -> Estimates:
-    """Estimate c from the annotations, and from what people know where they do: then that is the one used.
+    """Estimate c from the annotations and, if there are any, from human decisions, which then take precedence.
 
-    By out-of-fold scores of any classifier, from 0 to 1, of the sample, or else of a linear one that is learned here.
+    `probabilities`: out-of-fold scores for the sample, from 0 to 1. Default: from a linear model that is learned here.
     """
     estimated = groups = automatic = answered = None
     if not population.is_reviewed or has_evidence(sample.labels, sample.verified):
@@ -441,43 +440,43 @@ def estimate_frequency(
 def _choose(
     trials: list[Trial], free: tuple[str, ...], criterion: str | float, tick: Callable[[], None]
 ) -> tuple[float, tuple[Settings, np.ndarray]]:
-    """Choose what is free, from starts of different losses; of equals the first is taken."""
+    """Choose the free settings, with starts for different losses; in a tie, the first is taken."""
     choices = []
     for which, trial in enumerate(trials):
         try:
             choices.append(choose_settings(trial, free, criterion, tick))
         except OverflowingError:
             if not which:
-                raise  # another loss is only left out: its C is among others, of features of the order of 1
+                raise  # another loss is only skipped: the candidates for C suit features of the order of 1
     return max(choices, key=lambda one: one[0])
 
 
 def _trial(sample: Sample, rates: np.ndarray, estimates: Estimates, settings: Settings, size: int) -> Trial:
-    """Return the first folds of the sample, as many as hold out this number of instances."""
+    """Return a trial on the first folds of the sample, enough to hold out this number of instances."""
     m = leading(sample.fold_rows, size)
     frequency = estimates.frequency(rates[sample.columns], sample)
     return Trial(sample.task(frequency, settings), sample.fold_rows[:m], sample.weights)
 
 
-# By the number of features (`RbfFeatures.fit`), and how many landmarks; where the climbs along them start.
+# Gamma times the number of features (`RbfFeatures.fit`), and the number of landmarks; and the starts of their climbs.
 GAMMAS, FIRST_GAMMA = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0), 1.0
 LANDMARKS, FIRST_LANDMARKS = (150, 300, 600, 1200), 300
-# A kernel standardises, and so fills up, its features: of more of them it is another tool.
+# A kernel standardises its features, which makes them dense: it is not suitable for more features.
 MOST_FEATURES = 500
-# Of fewer, the estimate tells differences between features no better than chance does.
+# With fewer instances, the estimate cannot distinguish features better than chance.
 FEWEST_INSTANCES = 100
-# Expected F1 that other features than those of the data have to gain: a linear model predicts faster, and can be
-# explained.
+# Features other than the original ones must raise the expected F1 by this much: a linear model predicts faster, and can
+# be explained.
 _WORTH_OTHER_FEATURES = 2e-3
 _DIRECTIONS = "label features are defined in the original feature space"
 
 
 def choose_features(problem: Problem, options: Options, run: Run) -> tuple[Instances, HyperParameters | None]:
-    """Choose features, with gamma and the number of landmarks, and with them C; parameters as for `stacking.train`.
+    """Choose features, including gamma and the number of landmarks, and C; parameters as for `stacking.train`.
 
-    Returns: the instances with these features; and the hyper-parameters, None where they are still to be chosen.
-    DataError where the options ask for a kernel of data that it is not for, TooLargeError where its features would not
-    fit in memory.
+    Returns: the instances with these features; and the hyper-parameters, None if they are still to be chosen.
+    Raises DataError (the options ask for a kernel, or scaling, that the data do not allow), TooLargeError (the
+    features of the kernel would not fit in memory).
     """
     own = Instances.of(problem)
     if options.features == LINEAR:
@@ -507,13 +506,14 @@ def choose_features(problem: Problem, options: Options, run: Run) -> tuple[Insta
         f1, kernel = _best_kernel(problem, options, run, linear, chosen, tick)
     if options.features is None and f1 < chosen.f1 + _WORTH_OTHER_FEATURES:
         return linear, chosen
-    return kernel, None  # c comes from the features that tell labels apart better
+    return kernel, None  # c comes from the features that separate labels better
 
 
 def _best_scaling(own: Instances, options: Options, run: Run, tick: Callable[[], None]) -> Instances:
-    """Return features as in the data, or scaled, by the expected F1.
+    """Return the instances with unscaled or scaled features, choosing by expected F1.
 
-    All are compared by the same c, the largest: features that tell labels badly find c too low, and expect too much.
+    All are compared with the same c, the largest one: with features that predict labels badly, c is estimated too low,
+    and the expected F1 too high.
     """
     silent, found = run.quiet(), []
     for candidate in (own, *map(own.scaled, SCALINGS)):
@@ -536,12 +536,12 @@ def _best_scaling(own: Instances, options: Options, run: Run, tick: Callable[[],
 
 
 def _obstacle(problem: Problem, instances: Instances) -> str | None:
-    """Return why a kernel is not for the instances of a problem; None if it is."""
+    """Return why a kernel is not suitable for the instances of a problem; None if it is."""
     if instances.label_features is not None:
         return _DIRECTIONS
     if len(instances.annotations) > FEW_LABELS:
         return f"there are more than {FEW_LABELS} labels"
-    if problem.features.shape[1] > MOST_FEATURES:  # a model has the landmarks in all of them, also where few occur
+    if problem.features.shape[1] > MOST_FEATURES:  # landmarks have all features, even if few occur
         return f"feature indices exceed {MOST_FEATURES}"
     if not instances.features.dense.shape[1]:
         return "most values are 0"
@@ -553,7 +553,7 @@ def _best_kernel(
 ) -> tuple[float, Instances]:
     """Climb along gamma, then along the number of landmarks, as long as the expected F1 rises.
 
-    `data`, `chosen`: with linear features: c and the loss are the same, so that neither makes a difference.
+    `data`, `chosen`: with linear features, whose c and loss are also used here, so that neither makes a difference.
     Returns: the F1, and the instances with these features.
     """
     silent = run.quiet()

@@ -23,19 +23,19 @@ from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-# Instances in a mini-batch; and in one of many instances that share few features, which makes NumPy faster.
+# Instances per mini-batch: usually, and if many instances share few features, where larger ones make NumPy faster.
 BATCH_SIZE, LARGE_BATCH_SIZE = 32, 64
 _MANY, _FEW_SHARED = 25_000, 2.0
-# eta0 to start from: the largest in a single pass, and what it may be times the coherence of the instances.
+# The initial eta0: the largest for a single pass, and the largest product with the coherence of the instances.
 _LARGEST_STEP, _STABLE = 8.0, 12.0
-# What C can be where it is chosen.
+# The candidates for C.
 COSTS = tuple(float(f"{m}e{e}") for e in range(-3, 6) for m in (1, 3))
-# Passes at most where labels are many.
+# The maximum number of passes with many labels.
 _EPOCHS_OF_MANY = 3
-# eta0 of the biases, divided by eta0 of the weights of unit-length instances: small, since they start near their place.
-# They are not regularised.
+# eta0 of the biases over eta0 of the weights for unit-length instances: small, since biases start near their optimum,
+# and are not regularised.
 BIAS_STEP = 0.02
-# a of labels that do not learn, at least: nothing else makes their weights longer (docs/choices/texts.md).
+# The smallest a of labels that do not learn: nothing else makes their weights longer (docs/choices/texts.md).
 UNLEARNED_PRIOR = 45.0
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Settings:
-    """What learning a level leaves open."""
+    """The hyper-parameters for learning a level."""
 
     # C; the weights are regularised by lambda / 2 ||w||^2 with lambda = 1 / (C n)
     cost: float = LOSS.cost
@@ -57,27 +57,27 @@ class Settings:
 
 @dataclass(frozen=True)
 class LearningTask:
-    """n instances with q labels, and how these are learned, whichever of the instances a model learns from."""
+    """n instances with q labels, and how to learn these, for models of all or some of the instances."""
 
     features: Features
-    # bool or float32, shape (n, q): annotated labels; or numbers in [0, 1], the weights with which instances count as
-    # annotated (the rest of each counts as not)
+    # bool or float32, shape (n, q): annotated labels; or numbers in [0, 1]: the weights with which instances count as
+    # annotated (with the rest, they count as not annotated)
     labels: csr_array
     frequency: LabelFrequency
     settings: Settings
     run: Run = DEFAULT_RUN  # its seed draws the order of the instances, the same for every label block
     prior: Prior | None = None  # None: weights are drawn to 0
     negatives: NegativeSample | None = None  # None: each label is learned from all instances
-    top: Top | None = None  # which predictions are kept, where labels are many; None: all
-    prune: float | None = None  # where labels are many, weights below this are dropped; None: weights are dense
+    top: Top | None = None  # which predictions are kept, with many labels; None: all
+    prune: float | None = None  # with many labels, weights below this are dropped; None: weights are dense
 
     def __len__(self) -> int:
         return len(self.features)
 
     def blocks(self, rows: np.ndarray | slice = slice(None)) -> Sequence[Block]:
-        """Return the groups of labels of the negative sample, if there is one, or else labels cut into blocks.
+        """Return the groups of labels in the negative sample, if there is one, or else labels cut into blocks.
 
-        Only labels that some of the instances of these rows have, where the others do not learn.
+        If labels without instances do not learn, only those are included that some instances in these rows have.
         """
         counts = None if self.prior is None else self.prior.counts(rows)
         learned = None if counts is None else np.flatnonzero(counts)
@@ -91,7 +91,7 @@ class LearningTask:
         return [learned[block] for block in label_blocks(len(learned), self.run)] if len(learned) else []
 
     def above(self, features: Features, predictions: Predictions) -> "LearningTask":
-        """Return the task of the next level, which learns from these features, out-of-fold predictions among them."""
+        """Return the task of the next level, which learns from these features, including out-of-fold predictions."""
         prior = self.prior and self.prior.of_next_level(predictions, features.width)
         negatives = self.negatives and self.negatives.widened(predictions)
         return replace(self, features=features, prior=prior, negatives=negatives)
@@ -115,14 +115,14 @@ class LearningTask:
 
     @cached_property
     def by_label(self) -> csc_array:
-        """The labels by column: with many blocks, to look for each in all rows would take longer than to learn it."""
+        """The labels by column: with many blocks, finding each in all rows would take longer than learning it."""
         return self.labels.tocsc()
 
 
 class TrainingSet:
-    """The instances of a task to learn from, cut into mini-batches once for all blocks of labels.
+    """The training instances of a task, cut into mini-batches once for all blocks of labels.
 
-    `rows`: int, shape (m,): which they are, ascending.
+    `rows`: int, shape (m,): the numbers of the instances, ascending.
     """
 
     def __init__(self, task: LearningTask, rows: np.ndarray) -> None:
@@ -148,9 +148,9 @@ class TrainingSet:
 
 
 def label_blocks(q: int, run: Run) -> list[slice]:
-    """Cut q labels into blocks of nearly equal size, all but the last a multiple of what SIMD code takes at once.
+    """Cut q labels into blocks of nearly equal size, all but the last a multiple of the SIMD width.
 
-    The cut depends on the number of labels only, so that a label's weights never depend on the number of threads.
+    The blocks depend on the number of labels only, so that a label's weights never depend on the number of threads.
     """
     n_blocks = -(-q // kernel(run).BLOCK_SIZE)
     cuts = [min(-(-b * q // (SIMD * n_blocks)) * SIMD, q) for b in range(n_blocks + 1)]
@@ -159,10 +159,10 @@ def label_blocks(q: int, run: Run) -> list[slice]:
 
 @dataclass(frozen=True)
 class Split:
-    """The instances that a model learns from, and those that it predicts, which it has not seen by then."""
+    """The instances that a model learns from, and those that it predicts before it has seen them."""
 
     task: LearningTask
-    # Instances, ascending, that it learns from: of several sets it learns from one after the other, each in one pass
+    # The training instances, ascending: the model learns from several sets one after the other, each in one pass
     training: tuple[np.ndarray, ...]
     held_out: np.ndarray = field(default_factory=partial(np.empty, 0, int))  # predicted after the first set, ascending
 
@@ -181,12 +181,12 @@ def learn_labels(
     run: Run = DEFAULT_RUN,
     tick: Callable[[], None] = lambda: None,
 ) -> Iterator[T]:
-    """Learn all labels, block by block, from the training instances of each split. Everything is learned here.
+    """Learn all labels, block by block, from the training instances of each split. All learning happens here.
 
-    The threads of the run work on splits, which may be made one at a time, and blocks of labels.
+    The threads of the run work on splits, which may be generated one at a time, and on blocks of labels.
 
-    `use`: is given the models of a block after each set of a split, in a thread; what it returns is yielded, in order.
-    `tick`: called once per split, in their order.
+    `use`: called in a thread with the models of a block after each set of a split; its results are yielded in order.
+    `tick`: called once per split, in order.
     """
 
     def learn_block(
@@ -206,7 +206,7 @@ def learn_labels(
             begin = LinearModel(np.empty((0, len(bias)), np.float32), bias)  # no weights: a cold start
             yield from ((split, sets, block, begin, block is blocks[-1]) for block in blocks)
 
-    with closing(parallel.run(learn_block, units(), run.jobs)) as finished:  # if a tick fails, the rest is given up
+    with closing(parallel.run(learn_block, units(), run.jobs)) as finished:  # if a tick fails, the rest is cancelled
         for used, is_last in finished:
             if is_last:
                 tick()
@@ -216,12 +216,12 @@ def learn_labels(
 def model_of_unlearned_labels(
     data: TrainingSet, learned: Sequence[Block], prune: float
 ) -> list[tuple[LinearModel, np.ndarray]]:
-    """Return the model of the labels that do not learn, if there are any, and which they are.
+    """Return the model of the labels that do not learn, if there are any, and the numbers of these labels.
 
-    Their weights are the mean of the prior, made longer. As many of them are expected of an instance as labels were
-    annotated once, by the number of instances: this many annotations of labels without any come with the next instance,
-    on average (Good, "The population frequencies of species and the estimation of population parameters", Biometrika
-    1953, who credits Turing).
+    Their weights are the mean of the prior, made longer. Their expected number per instance is the number of labels
+    annotated once, over the number of instances and c: on average, the next instance has once / n annotations of
+    unannotated labels (Good, "The population frequencies of species and the estimation of population parameters",
+    Biometrika 1953, who credits Turing).
     """
     task = data.task
     prior, is_other = task.prior, np.ones(task.labels.shape[1], bool)
@@ -242,16 +242,16 @@ def model_of_unlearned_labels(
 
 
 def train_block(data: TrainingSet, block: Block, start: LinearModel, seen: int = 0) -> LinearModel:
-    """Learn one block of labels: the unit of work.
+    """Learn one block of labels, the unit of work.
 
-    `start`: of this block; weights of no features are a cold start. It has learned from `seen` instances in the same
-    pass; the steps go on decaying from there.
+    `start`: the initial model of this block; without features, a cold start. It has learned from `seen` instances in
+    the same pass; the decay of the steps continues from there.
     """
     task, settings, prior = data.task, data.task.settings, data.task.prior
     loss = loss_named(settings.loss)
     frequency = task.frequency.block(block).single_precision()
     batches = data.batches(block)
-    n = max(len(batches.rows), 1)  # instances left out change nothing, but the weights decay as if they were there
+    n = max(len(batches.rows), 1)  # the weights decay by the number of instances without those left out
     step = settings.step / data.mean_squared_norm
     weights, mean, offsets = start.weights if len(start.weights) else None, None, None
     if prior is not None and settings.prior:
@@ -289,17 +289,17 @@ def train_block(data: TrainingSet, block: Block, start: LinearModel, seen: int =
                 thin=settings.thin,
             )
         if mean is not None:
-            weights[mean.tocoo().coords] += mean.data  # few: a dense mean of each block would take as long as an epoch
+            weights[mean.tocoo().coords] += mean.data  # few: a dense mean per block would take as long as an epoch
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
         raise OverflowingError
     return LinearModel(weights, bias)
 
 
 def default_epochs(n: int, coherence: float = 1.0, many: bool = False) -> int:
-    """Ten to fifty passes over up to 5,000 instances; above, five, fewer from 12,500 on, and one from 50,000 on.
+    """Return 10 to 50 passes for up to 5,000 instances; above that, 5, fewer from 12,500 on, and 1 from 50,000 on.
 
-    Fewer than five only where large steps can make up for them: where instances are not too much alike
-    (`Features.coherence`). With many labels, which are mostly rare, at most three.
+    There are fewer than 5 only if large steps can make up for them, since the instances are not too similar
+    (`Features.coherence`). With many labels, which are mostly rare, there are at most 3.
     """
     if many:
         return min(default_epochs(n, coherence), _EPOCHS_OF_MANY)
@@ -309,7 +309,7 @@ def default_epochs(n: int, coherence: float = 1.0, many: bool = False) -> int:
 
 
 def default_settings(epochs: int, coherence: float = 1.0, many: bool = False, loss: str = DEFAULT) -> Settings:
-    """Return what training begins with, before it is chosen. Labels that are rare, as most of many are, need more."""
+    """Return the initial settings for choosing. Rare labels, as most of many are, need larger C and eta0."""
     start = loss_named(loss)
     if many and start.cost_of_many is not None:
         return Settings(start.cost_of_many, 2 * _bold_step(coherence), epochs, thin=True, loss=loss)
@@ -317,18 +317,18 @@ def default_settings(epochs: int, coherence: float = 1.0, many: bool = False, lo
 
 
 def default_step(epochs: int, coherence: float = 1.0) -> float:
-    """Return eta0 before it is chosen: the fewer the passes over the data, the larger it is, while that is stable."""
+    """Return the initial eta0 for choosing: the fewer passes over the data, the larger, as long as that is stable."""
     if epochs >= 10:
         return 1.0
     return min(2.0 if epochs >= 5 else 4.0 if epochs >= 3 else _LARGEST_STEP, _bold_step(coherence))
 
 
 def _bold_step(coherence: float) -> float:
-    """Return the largest power of two at which mini-batches of such instances do not throw the weights about."""
+    """Return the largest power of two at which steps on mini-batches with this coherence are stable."""
     return float(2.0 ** np.floor(np.log2(np.clip(_STABLE / coherence, 0.25, _LARGEST_STEP))))
 
 
 def initial_bias(counts: LabelCounts, rates: np.ndarray) -> np.ndarray:
-    """Log-odds of each label's estimated share, kept as far from 0 and 1 as its cells can tell: float32, shape (q,)."""
+    """Return the log-odds of each label's estimated share, within what its cells can resolve: float32, shape (q,)."""
     margin = 1 / (counts.cells + 2)
     return logit(np.clip(counts.shares(rates), margin, 1 - margin)).astype(np.float32)

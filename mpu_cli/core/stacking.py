@@ -1,4 +1,4 @@
-"""The stacked model of Kong et al. 2014, Section 2.2: the figures of its algorithm, with their names.
+"""The stacked model of Kong et al. 2014, Section 2.2, with the names used in its algorithm.
 
 Learning, from features x^(0) = x and annotated labels s:
 
@@ -9,8 +9,8 @@ Learning, from features x^(0) = x and annotated labels s:
         x^(l+1) = (x^(l), y^(l))
     calibrate y^(L), choose thresholds
 
-Inference: y^(l) = f^(l)(x^(l)) and x^(l+1) = (x^(l), y^(l)), level by level. That is how label correlations enter. As
-features, predictions are calibrated, and multiplied by a scale.
+Inference: y^(l) = f^(l)(x^(l)) and x^(l+1) = (x^(l), y^(l)), level by level. This is how label correlations are used.
+Predictions used as features are calibrated and multiplied by a scale.
 """
 
 from collections.abc import Callable
@@ -53,11 +53,11 @@ from mpu_cli.core.validation import (
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
-# How many levels are learned where the better number of them is taken.
+# The number of levels that are learned if the number of levels is chosen automatically.
 MOST_AUTOMATIC_LEVELS = 2
-# Weight of the predictions of a level as features of the next, relative to the length of instances.
+# Weight of a level's predictions as features of the next level, relative to the length of instances.
 STACK_SCALE = 0.3
-# With many labels, annotations that tell the threshold of all of them.
+# With many labels, this many annotations are enough to choose one threshold for all.
 _ENOUGH_ANNOTATIONS = 5_000
 
 
@@ -66,14 +66,14 @@ def train(
 ) -> tuple["StackedModel", TrainingResult]:
     """Learn a stacked model of all labels, on one machine.
 
-    `problem`: q >= 1 labels, at least one of them annotated. What is estimated is estimated from those.
+    `problem`: q >= 1 labels, at least one of them annotated. Estimates are made from the annotated ones.
     `run`: observes every step.
     `hold_out_all`: predict all instances out of fold at the last level too, and not only as many as its thresholds
     need.
-    `calibrated`: make probabilities of the predictions of the last level.
-    Raises DataError (c or the verified labels do not fit the labels, there is nothing to estimate c from, or most
-    labels are those of one instance), TooLargeError (the weights would not fit in memory), OverflowingError (weights or
-    scores would leave the range of float32).
+    `calibrated`: turn the predictions of the last level into probabilities.
+    Raises DataError (c or the verified labels do not fit the labels, c cannot be estimated from the data, or most
+    labels occur in one instance only), TooLargeError (the weights would not fit in memory), OverflowingError (weights
+    or scores would exceed the range of float32).
     """
     if not options.uses_label_features:
         problem = replace(problem, label_features=None)
@@ -87,7 +87,7 @@ def train(
     x, s, c = instances.features, instances.labels, chosen.frequency(instances)
     top = None if q <= FEW_LABELS else Top.enough_for(np.diff(s.indptr), q, float(chosen.c.mean()))
     if is_automatic and top is not None and chosen.settings.prior:
-        n_levels = 1  # names say more of rare labels than other labels do
+        n_levels = 1  # names say more about rare labels than other labels do
     task = LearningTask(x, s, c, chosen.settings, run, top=top, prune=chosen.prune)
     task = with_side_information(task, instances.label_features)
     scale = scale_of_predictions(x.mean_squared_norm())
@@ -98,7 +98,7 @@ def train(
             predictions = learned.held_out.probabilities
             extended = with_predictions(task.features, predictions, learned.scale, learned.calibrate_features())
             task = task.above(extended, predictions)
-        # Models `whole`, whose mean is the level, may predict their own held-out rows; else those of `fold_rows` do.
+        # The models in `whole`, whose mean is the level, may predict held-out rows; if not, models by `fold_rows` do.
         enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
         whole, fold_rows = plan(task, enough, chosen.folds, kin=instances.kin)
         features_of = None  # the same features, whichever fold is held out
@@ -106,7 +106,7 @@ def train(
             features_of = _features_without(below, learned, len(fold_rows), instances, chosen.folds)
         if not (is_automatic and features_of):
             learned.forget()
-        # Of few instances, choosing C has predicted them all out of fold.
+        # With few instances, all were already predicted out of fold when C was chosen.
         learned.add(*_train_level(whole, fold_rows, number, features_of, None if number else chosen.held_out))
     with run.step("choosing thresholds"):
         model, result = learned.finish(chosen, options.threshold, calibrated)
@@ -118,7 +118,7 @@ def train(
 
 
 def scale_of_predictions(mean_squared_norm: float) -> float:
-    """Return what predictions of a level are multiplied by as features of the next."""
+    """Return the factor for a level's predictions as features of the next level."""
     scale = float(STACK_SCALE * np.sqrt(mean_squared_norm))
     if scale > LARGEST_SUM:
         raise OverflowingError
@@ -126,7 +126,7 @@ def scale_of_predictions(mean_squared_norm: float) -> float:
 
 
 def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -> int:
-    """Return how many instances to predict out of fold at the last level: all, for thresholds of single labels."""
+    """Return how many instances to predict out of fold at the last level: all, if each label gets a threshold."""
     n = len(instances)
     if hold_out_all or options.threshold in (PER_LABEL, MACRO_F1):
         return n
@@ -142,11 +142,11 @@ def _train_level(
     features_of: Callable[[int], Features] | None,
     predicted: HeldOut | None,
 ) -> tuple[LinearModel, HeldOut]:
-    """Train a level on all instances, and predict them, or some, by models that have not seen them.
+    """Train a level on all instances, and predict all or some of them by models that have not seen them.
 
-    `whole`, `fold_rows`: of `plan`.
-    `features_of`: gives the features of the instances where a fold is held out; None: they are the same for all folds.
-    `predicted`: predictions of all instances that are there already.
+    `whole`, `fold_rows`: from `plan`.
+    `features_of`: maps a held-out fold to the features of the instances; None: they are the same for all folds.
+    `predicted`: existing predictions of all instances.
     """
     task = whole[0].task
     if predicted is not None:
@@ -158,7 +158,7 @@ def _train_level(
     if fold_rows:
         with task.run.step(f"predicting level {number} out of fold", len(fold_rows)) as tick:
             held_out = predict_out_of_fold(task, fold_rows, tick, features_of)
-    if task.settings.prior:  # what a model has seen matters where something besides annotations teaches labels
+    if task.settings.prior:  # labels that a model has not seen in annotations may be predicted
         made_by = source_models([holding_out(task, rows) for rows in fold_rows] or whole)
         held_out = replace(held_out, made_by=made_by)
     return model, held_out
@@ -167,10 +167,10 @@ def _train_level(
 def _features_without(
     task: LearningTask, learned: "Stack", outer: int, instances: Instances, m: int
 ) -> Callable[[int], Features] | None:
-    """Return what gives the features of level 1 where one of some folds is held out; None: what all have.
+    """Return a function that maps a held-out fold to the features of level 1; None: they are the same for all folds.
 
     `task`, `learned`: level 0, as it was learned.
-    `outer`, `m`: the number of these folds, and of all.
+    `outer`, `m`: the number of folds that level 1 holds out, and of all folds.
     """
     out_of_fold, n = learned.held_out.probabilities, len(task)
     fold_rows = deal(n, m, task.run.seed, instances.kin)  # as `plan` deals them
@@ -190,30 +190,30 @@ def _features_without(
 class Stack:
     """Levels, in the order in which they are learned.
 
-    `annotated`: the labels that are annotated somewhere.
-    `positives`: int, shape (q,): how many instances have each label.
-    `scale`: what predictions are multiplied by as features of the next level.
+    `annotated`: the labels that are annotated in at least one instance.
+    `positives`: int, shape (q,): the number of instances with each label.
+    `scale`: the factor for predictions as features of the next level.
     """
 
     def __init__(self, annotated: np.ndarray, positives: np.ndarray, scale: float) -> None:
         self.annotated, self._positives, self.scale = annotated, positives, scale
         self._models: list[LinearModel] = []
-        # What makes probabilities of the predictions of each level but the last
+        # The calibration of each level except the last
         self._calibrations: list[Calibration | None] = []
-        # Micro-F1 to expect on complete labels of each level at its best pooled threshold, also of one that was dropped
+        # Expected micro-F1 of each level on complete labels, at its best pooled threshold, including a dropped level
         self._level_f1: list[float] = []
-        # Of the last level, and of the one below where it may take its place: predictions, their counts, and what makes
-        # probabilities of them
+        # Predictions, their counts and their calibration, for the last level, and for the one below if it may replace
+        # the last one
         self._learned: list[tuple[HeldOut, BinnedCells, AnyCalibration | None]] = []
 
     def add(self, model: LinearModel, held_out: HeldOut) -> None:
-        """Put a level on top, by its predictions of instances that it has not seen."""
+        """Add a level, with predictions for instances that its models have not seen."""
         is_dense = isinstance(held_out.probabilities, np.ndarray)
         counted = BinnedCells.of(held_out.of_labels(self.annotated) if held_out.made_by is None else held_out)
         calibration = calibrate_strata(counted if is_dense else counted.kept(), self._positives)
         _, f1 = best_threshold(counted, calibration)
         self._models.append(model)
-        self._level_f1.append(min(f1, 1.0))  # an estimate by few labels may exceed it
+        self._level_f1.append(min(f1, 1.0))  # an estimate from few labels may exceed 1
         self._learned.append((held_out, counted, calibration))
 
     @property
@@ -222,13 +222,13 @@ class Stack:
         return self._learned[-1][0]
 
     def calibrate_features(self) -> Calibration | None:
-        """Return what calibrates the predictions of the last level as features of the next; None with many labels."""
+        """Return the calibration of the last level's predictions as features of the next; None with many labels."""
         is_dense = isinstance(self.held_out.probabilities, np.ndarray)
         self._calibrations.append(calibrate_binned(self._learned[-1][1]) if is_dense else None)
         return self._calibrations[-1]
 
     def forget(self) -> None:
-        """Keep the levels so far, whatever the next one is worth: what they were compared by leaves the memory."""
+        """Keep the levels so far, however good the next one is, and free the memory of their predictions."""
         self._learned.clear()
 
     def finish(
@@ -236,7 +236,7 @@ class Stack:
     ) -> tuple["StackedModel", TrainingResult]:
         """Turn the predictions of the last level into probabilities, and choose thresholds by them.
 
-        The last level is left out where the one below is worth more, and was not forgotten.
+        The last level is dropped if the one below has a higher F1, and was not forgotten.
         """
         if len(self._learned) > 1 and self._level_f1[-1] < self._level_f1[-2]:
             for of_levels in (self._learned, self._models, self._calibrations):
@@ -258,22 +258,22 @@ class Stack:
 
 @dataclass(frozen=True)
 class StackedModel:
-    """Levels that run in turn, and a decision threshold for each label."""
+    """Levels that are applied in turn, and a decision threshold for each label."""
 
     # Level l has weights of shape (D' + l q, q), where D' of the D features have weights
     levels: tuple[LinearModel, ...]
-    scale: float  # what probabilities are multiplied by when they become features
-    thresholds: np.ndarray  # float32, shape (q,): a label is predicted where its probability is at least its threshold
-    # What makes probabilities of the predictions of each level; None, or none: they are taken for such as they are.
-    # The calibration of the last level alone may be in strata.
+    scale: float  # the factor for probabilities that are used as features
+    thresholds: np.ndarray  # float32, shape (q,): a label is predicted if its probability is at least its threshold
+    # The calibration of each level; None, or an empty tuple: predictions are used as probabilities unchanged. Only the
+    # calibration of the last level may be in strata.
     calibrations: tuple[AnyCalibration | None, ...] = ()
-    top: Top | None = None  # which predictions of a level are kept, where labels are many; None: all
+    top: Top | None = None  # which predictions of a level are kept, with many labels; None: all
     columns: Columns | None = None  # the features that have weights; None: all
-    rbf: RbfFeatures | None = None  # what makes the features of level 0 of an instance's own; None: they are its own
+    rbf: RbfFeatures | None = None  # computes the features of level 0 from an instance's own; None: they are the same
 
     @property
     def calibration(self) -> AnyCalibration | None:
-        """Return what makes probabilities of the predictions of the last level, if anything does."""
+        """Return the calibration of the last level; None if absent."""
         return self.calibrations[-1] if self.calibrations else None
 
     @property
@@ -284,7 +284,7 @@ class StackedModel:
         return self.levels[0].weights.shape[0] if self.columns is None else self.columns.width
 
     def probabilities(self, matrix: csr_array, run: Run = DEFAULT_RUN) -> np.ndarray:
-        """Pr(y^k = 1 | x) by the last level; with many labels, 0 where it is not among the largest of the instance.
+        """Return Pr(y^k = 1 | x) from the last level; with many labels, 0 unless among the instance's largest.
 
         `matrix`: csr_array, shape (n, any), float32: features; columns beyond the model's are ignored.
         Returns: float32, shape (n, q).
@@ -293,9 +293,9 @@ class StackedModel:
         return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
 
     def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> Predictions:
-        """Return the same as an array, or, with many labels, the largest of each instance as a sparse matrix.
+        """Return the same as an array, or, with many labels, the largest ones of each instance as a sparse matrix.
 
-        `most`: how many of each instance, however improbable they are. Default: the number of `top`.
+        `most`: how many per instance, however improbable they are. Default: as many as `top` keeps.
         """
         if self.rbf is not None:
             matrix = self.rbf.of(matrix, run)
@@ -322,7 +322,7 @@ class StackedModel:
         return Top(most).of_rows(entry_rows(predictions), predictions.indices, predictions.data, predictions.shape)
 
     def unscaled(self, scaling: Scaling) -> "StackedModel":
-        """Return the model of the features as in the data from one of scaled ones."""
+        """Convert a model of scaled features to a model of the unscaled features."""
         scale = scale_of_predictions(scaling.mean_squared_norm)
         levels = tuple(level.unscaled(scaling, self.scale / scale) for level in self.levels)
         return replace(self, levels=levels, scale=scale)

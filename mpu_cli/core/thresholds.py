@@ -1,12 +1,12 @@
 """Decision thresholds that maximise micro-F1, or macro-F1, on labels that are partly missing.
 
-With label frequency c, each annotated label that is predicted stands for 1/c true ones, from which the micro-F1 that a
-threshold would reach on complete labels is estimated: docs/method.md, "Thresholds". With one c for all, the largest F
-is at most a constant factor off where c is wrong, but its place hardly moves. In complete instances c is 1; ignored
-cells are in no count (`LabelFrequency.counted`).
+With label frequency c, each annotated label that is predicted represents 1/c true ones, from which the micro-F1 that a
+threshold would reach on complete labels is estimated: docs/method.md, "Thresholds". With one c for all labels, an error
+in c changes the largest F by at most a constant factor, and hardly moves its threshold. In complete instances c is 1;
+ignored cells are not counted (`LabelFrequency.counted`).
 
-A single label, which macro-F1 is about, may have few annotations. So its F is expected of calibrated probabilities
-(`core.calibration`, learned from all labels together), and not counted.
+Macro-F1 depends on single labels, which may have few annotations. So a label's F is not counted, but expected from
+calibrated probabilities (`core.calibration`, learned from all labels together).
 """
 
 from collections.abc import Callable
@@ -35,9 +35,9 @@ _PASSES = 3
 
 
 def pooled_threshold(held_out: HeldOut) -> tuple[float, float]:
-    """Return one threshold for all labels, and the micro-F1 estimated at it; 0 without any annotation.
+    """Return one threshold for all labels, and the micro-F1 estimated at it; 0 if there are no annotations.
 
-    Half of the true labels are annotated, so the two annotated ones stand for four true ones.
+    Half of the true labels are annotated, so the two annotated ones represent four true ones.
 
     >>> from mpu_cli.core.frequency.label_frequency import LabelFrequency
     >>> probabilities = np.array([[0.9], [0.8], [0.7], [0.6], [0.1]], np.float32)
@@ -50,21 +50,21 @@ def pooled_threshold(held_out: HeldOut) -> tuple[float, float]:
 
 
 def best_threshold(binned: BinnedCells, calibration: AnyCalibration | None = None) -> tuple[float, float]:
-    """Return one threshold for all labels, of calibrated predictions, and the micro-F1 estimated at it, from counts.
+    """Return, from counts, one threshold for calibrated predictions of all labels, and the micro-F1 estimated at it.
 
-    With a calibration in strata, the counts are in strata too (`StratifiedCalibration.merged`).
+    If the calibration is in strata, the counts are in strata too (`StratifiedCalibration.merged`).
     """
     if isinstance(calibration, StratifiedCalibration):
         binned = calibration.merged(binned)
     cells, true = (count.sum(axis=0) for count in (binned.cells, binned.true))
-    # F is the same at all edges from behind a bin that is not empty to the next such bin, and 0 above the last one.
+    # F is constant at all edges after a bin that is not empty, up to the next such bin, and 0 above the last one.
     last = np.append(np.flatnonzero((cells != 0) | (true != 0)), BINS - 1)
     first = np.append(0, last[:-1] + 1)
-    # From the top bin down: how many labels reach at least the lower edge of each bin.
+    # From the top bin down: the number of labels that reach the lower edge of each bin.
     predicted, true_positives = (np.append(np.cumsum(count[last[-2::-1]])[::-1], 0) for count in (cells, true))
     f1 = f1_score(true_positives, predicted, true.sum())
     best = f1.max()
-    # Between two cells every threshold does as well: the one in the middle is as far from both.
+    # All thresholds between two cells are equally good: the one in the middle is equally far from both.
     lowest = int(np.argmax(f1))
     highest = lowest + int(np.argmin(np.append(f1[lowest:], -1) == best)) - 1
     threshold = lower_edges(np.array([first[lowest], last[highest]])).mean(keepdims=True).astype(np.float32)
@@ -76,7 +76,7 @@ def best_threshold(binned: BinnedCells, calibration: AnyCalibration | None = Non
 def label_thresholds(held_out: HeldOut, start: float) -> tuple[np.ndarray, float]:
     """Return one threshold per label, by coordinate ascent on the pooled F, and the micro-F1 estimated at them.
 
-    `start`: of every label; labels with fewer than 20 annotations stay there.
+    `start`: the initial threshold of every label; labels with fewer than 20 annotations keep it.
     """
     labels, frequency = held_out.labels, held_out.frequency
     thresholds = np.full(labels.shape[1], start, np.float32)
@@ -94,7 +94,7 @@ def label_thresholds(held_out: HeldOut, start: float) -> tuple[np.ndarray, float
                 continue
             count = np.arange(1, len(p) + 1)
             f1 = f1_score(others_true_positives + hits, others_predicted + count, true)
-            f1[:-1][p[1:] == p[:-1]] = -1  # a threshold cannot part equal probabilities
+            f1[:-1][p[1:] == p[:-1]] = -1  # a threshold cannot separate equal probabilities
             best = int(np.argmax(f1))
             if f1[best] > f1_score(true_positives.sum(), predicted.sum(), true):
                 thresholds[k], predicted[k], true_positives[k] = p[best], count[best], hits[best]
@@ -102,17 +102,17 @@ def label_thresholds(held_out: HeldOut, start: float) -> tuple[np.ndarray, float
 
 
 def macro_thresholds(probabilities: Predictions, otherwise: float) -> np.ndarray:
-    """One threshold per label, each by the F1 that is expected of that label.
+    """Return one threshold per label, which maximises the label's expected F1.
 
-    Of the instances predicted, as many as their probabilities add up to are truly of the label:
+    The expected number of predicted instances that have the label is the sum of their probabilities P:
 
         F(t) = 2 sum of P over P >= t / (#{P >= t} + sum of P)
 
-    An instance more raises F where its probability is above F / 2, so that the largest F is at a threshold of half of
-    itself (Ye, Chai, Lee and Chieu, "Optimizing F-measures: A tale of two approaches", ICML 2012).
+    One more instance raises F if its probability is above F / 2, so that the best threshold is half the largest F
+    (Ye, Chai, Lee and Chieu, "Optimizing F-measures: A tale of two approaches", ICML 2012).
 
     `probabilities`: ndarray or csr_array of float32, shape (n, q): out of fold, calibrated.
-    `otherwise`: the threshold of labels that are predicted nowhere.
+    `otherwise`: the threshold of labels that are not predicted for any instance.
     Returns: float32, shape (q,).
 
     Of three predictions, the first two have the largest expected F1: 2 (0.9 + 0.7) / (2 + 1.8).
@@ -130,7 +130,7 @@ def macro_thresholds(probabilities: Predictions, otherwise: float) -> np.ndarray
 
 
 def uncalibrated_macro_thresholds(held_out: HeldOut, otherwise: float) -> np.ndarray:
-    """`macro_thresholds` of dense predictions that are no probabilities yet, on their own scale."""
+    """Return `macro_thresholds` for dense predictions that are not calibrated yet, on their own scale."""
     calibration = calibrate(held_out)
     if calibration is None:  # no label is annotated
         return np.full(held_out.labels.shape[1], otherwise, np.float32)
@@ -138,9 +138,9 @@ def uncalibrated_macro_thresholds(held_out: HeldOut, otherwise: float) -> np.nda
 
 
 def chosen_thresholds(held_out: HeldOut, criterion: str | float) -> tuple[np.ndarray, float]:
-    """Choose the threshold of each label by one of `options.CRITERIA`, or take a number; predictions are dense.
+    """Choose the threshold of each label by one of `options.CRITERIA`, or use a number; predictions are dense.
 
-    Returns: `thresholds`: float32, shape (q,); `f1`: the micro-F1 estimated at them, cut at 1.
+    Returns: `thresholds`: float32, shape (q,); `f1`: the micro-F1 estimated at them, at most 1.
     """
     q = held_out.labels.shape[1]
     if isinstance(criterion, str):
@@ -157,9 +157,9 @@ def chosen_thresholds(held_out: HeldOut, criterion: str | float) -> tuple[np.nda
 
 
 def estimated_macro_f1(held_out: HeldOut) -> float:
-    """Macro-F1 over annotated labels that predictions would reach on complete labels at their macro thresholds.
+    """Estimate the macro-F1 over annotated labels that predictions would reach on complete labels at macro thresholds.
 
-    True positives are counted, as in `pooled_threshold`: no label has chosen its threshold by its own annotations.
+    True positives are counted, as in `pooled_threshold`: no label's threshold was chosen by its own annotations.
     """
     weights, true = held_out.weights, held_out.frequency.true_labels(held_out.labels)
     annotated = true > 0
@@ -175,26 +175,26 @@ class ExpectedF1:
     """The micro-F1 that thresholds would reach on complete labels."""
 
     predicted: float  # cells that reach their threshold
-    # `by_chance`, `certain`: estimated true labels, and how many of these are predicted: by annotations that stand
-    # for 1/c, and by those that stand for themselves
+    # `by_chance`, `certain`: the estimated numbers of true labels, and of those predicted: from annotations that
+    # represent 1/c true labels each, and from those that represent one each
     by_chance: tuple[float, float]
     certain: tuple[float, float]
     deviation: float  # standard deviation of the F1 by the sampling of instances, by the delta method
 
     @property
     def f1(self) -> float:
-        """Return the F1 with c as it is."""
+        """Return the F1 at the estimated or given c."""
         return self._at(1.0)
 
     def _at(self, ratio: float) -> float:
-        """Return the F1 if c were this many times as large; an estimate by few labels is cut at 1."""
+        """Return the F1 if c were this many times as large; estimates from few labels are limited to 1."""
         (true, predicted_true), (sure, predicted_sure) = self.by_chance, self.certain
         return min(float(f1_score(predicted_true / ratio + predicted_sure, self.predicted + true / ratio, sure)), 1.0)
 
     def interval(self, range_of_c: tuple[float, float] = (1.0, 1.0)) -> tuple[float, float]:
-        """Return a 90 % interval of the F1, by the sampling of instances and by the range of c, in multiples of c.
+        """Return a 90 % interval of the F1, from the sampling of instances and the range of c, in multiples of c.
 
-        The larger c, the fewer labels are true, and the less F1 is expected. Both errors are independent.
+        The larger c, the fewer labels are true, and the lower the expected F1. Both errors are independent.
         """
         half = Z_90 * self.deviation
         low, high = (float(np.hypot(self._at(ratio) - self.f1, half)) for ratio in reversed(range_of_c))
@@ -204,7 +204,7 @@ class ExpectedF1:
 def expected_f1(held_out: HeldOut, thresholds: np.ndarray) -> ExpectedF1:
     """Estimate the micro-F1 of thresholds on complete labels.
 
-    Of 100 predictions 40 are annotated, so that with c = 0.5 another 40 are true; 10 annotated ones are not predicted.
+    Of 100 predictions, 40 are annotated, so that with c = 0.5 another 40 are true; 10 annotated ones are not predicted.
 
     >>> from mpu_cli.core.frequency.label_frequency import LabelFrequency
     >>> probabilities = np.array([0.9] * 100 + [0.1] * 10, np.float32)[:, None]
@@ -229,7 +229,7 @@ def expected_f1(held_out: HeldOut, thresholds: np.ndarray) -> ExpectedF1:
     errors = 2 * (predicted_true + predicted_sure)
     f1 = errors.sum() / size
     errors -= f1 * (predicted + true + sure)
-    # As if there were one more instance, all right or all wrong: few that are all alike do not tell F exactly.
+    # As if there were one more instance, all right or all wrong: a few equal instances do not determine F exactly.
     deviation = float(np.hypot(np.linalg.norm(errors) / size, max(f1, 1 - f1) / len(errors)))
     return ExpectedF1(n_predicted, (n_true, n_predicted_true), (n_sure, n_predicted_sure), deviation)
 
@@ -242,7 +242,7 @@ def reached(predictions: Predictions, thresholds: np.ndarray) -> csr_array:
 
 
 def _ranked(held_out: HeldOut) -> Callable[[int], tuple[np.ndarray, np.ndarray]]:
-    """Return what ranks the instances of a label: their probabilities from the largest down, and the true ones so far.
+    """Return a function that maps a label to its probabilities, descending, and the cumulative numbers of true ones.
 
     Ignored cells, and predictions that are not kept, are left out.
     """
@@ -291,9 +291,9 @@ def decide(
 
     `pooled`: `best_threshold` of the calibrated predictions.
     `criterion`: one of `options.CRITERIA`, or the threshold of all labels.
-    `annotated`: the labels that are annotated somewhere. The others get the threshold of all.
-    `calibration`: default: predictions stay as they are.
-    Returns: the thresholds, float32, shape (q,); and the micro-F1 to expect at them.
+    `annotated`: the labels that are annotated in at least one instance. The others get the pooled threshold.
+    `calibration`: default: predictions are unchanged.
+    Returns: the thresholds, float32, shape (q,); and the expected micro-F1 at them.
     """
     if calibration is not None:
         calibration.apply(held_out.probabilities, held_out.made_by)
@@ -302,7 +302,7 @@ def decide(
     if isinstance(calibration, StratifiedCalibration):
         if calibration.has_unseen:
             counted = np.arange(held_out.labels.shape[1])
-        else:  # labels that their model has never seen are predicted only if a model may do so
+        else:  # the final model has seen all labels, so it cannot predict unseen ones
             held_out = held_out.without_unseen()
     labelled = held_out.of_labels(annotated)
     chosen = np.full(held_out.labels.shape[1], threshold, np.float32)

@@ -2,17 +2,17 @@
 
 Labels are learned block by block in the threads of one process. `plan` chooses how instances are held out:
 
-- Cross-validation: a model of all instances, and for each fold a model of the others, which predicts it.
-- Two halves: each half is learned in one pass and predicts the other, and the mean of both is the model of all
-  instances. Where a pass over half of them is enough to learn from, a third training has nothing to add: the mean of
-  models of parts, each learned with larger steps, is as good as one model of all (McDonald, Hall and Mann 2010,
+- Cross-validation: a model of all instances, and for each fold a model of the others, which predicts the fold.
+- Two halves: a model of each half is learned in one pass and predicts the other half, and the mean of both is the model
+  of all instances. If one pass over half the instances is enough, a third training adds nothing: the mean of models of
+  parts, each learned with larger steps, is as good as one model of all instances (McDonald, Hall and Mann 2010,
   "Distributed training strategies for the structured perceptron"; Zinkevich et al. 2010, "Parallelized stochastic
   gradient descent").
-- Progressive validation: one pass over all instances, whose last ones are predicted before they are learned from. Their
-  predictions are out of sample, and cost no training of their own (Blum, Kalai and Langford 1999, "Beating the
+- Progressive validation: one pass over all instances, in which the last ones are predicted before they are learned
+  from. Their predictions are out of sample, and need no separate training (Blum, Kalai and Langford 1999, "Beating the
   hold-out: bounds for k-fold and progressive cross-validation").
 
-For a level above that is validated itself, predictions are by nested cross-validation: `predict_nested`.
+For a higher level that is validated itself, predictions come from nested cross-validation: `predict_nested`.
 """
 
 from collections.abc import Callable, Iterator, Sequence, Sized
@@ -32,19 +32,19 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 _ROWS = 1 << 14
 _TOP_ROWS = 1 << 11
-# Sets of instances that stay together, for each fold, from which on chance makes folds of about one size.
+# From this many sets of instances per fold on, random folds have about equal sizes.
 _FEW_SETS = 10
 
 
 def default_folds(n: int) -> int:
-    """Five; three above 50,000 instances and two above 200,000, where a model of half of them is nearly as good."""
+    """Return 5; 3 above 50,000 instances, and 2 above 200,000, since a model of half of them is nearly as good."""
     return 5 if n <= 50_000 else 3 if n <= 200_000 else 2
 
 
 def deal(n: int, m: int, seed: int, kin: np.ndarray | None = None) -> list[np.ndarray]:
-    """Deal n instances at random into m folds of equal size (to one); at most n folds.
+    """Deal n instances at random into m folds whose sizes differ by at most one; at most n folds.
 
-    `kin`: int, shape (n,): instances with equal numbers go into one fold, so that sizes differ and folds may be fewer.
+    `kin`: int, shape (n,): instances with equal numbers go into one fold, so that sizes differ, and folds may be fewer.
     Returns: the instances of each fold, ascending.
     """
     order = np.random.default_rng(seed).permutation(n)
@@ -58,10 +58,10 @@ def deal(n: int, m: int, seed: int, kin: np.ndarray | None = None) -> list[np.nd
 
 
 def together(folds: np.ndarray, kin: np.ndarray, m: int) -> np.ndarray:
-    """Return the folds, of m, where instances with equal numbers in `kin` are in the fold of the first of them.
+    """Return the folds (of m) after moving instances with equal numbers in `kin` into the fold of the first of them.
 
-    Where there are few different numbers, chance would leave folds of very different sizes: the largest set of
-    instances comes first, and each goes into the smallest fold.
+    With few different numbers, random folds would have very different sizes. So each set of instances goes into the
+    smallest fold, the largest set first.
     """
     _, first, of_rows, sizes = np.unique(kin, return_index=True, return_inverse=True, return_counts=True)
     of_sets = folds[first]
@@ -74,7 +74,7 @@ def together(folds: np.ndarray, kin: np.ndarray, m: int) -> np.ndarray:
 
 
 def leading(fold_rows: Sequence[Sized], size: int) -> int:
-    """Count the folds, from the first on, that hold out at least `size` instances together; all of them if need be."""
+    """Count the first folds that together hold out at least `size` instances; all folds if necessary."""
     return min(int(np.searchsorted(np.cumsum([len(rows) for rows in fold_rows]), size)) + 1, len(fold_rows))
 
 
@@ -84,13 +84,13 @@ def holding_out(task: LearningTask, rows: np.ndarray) -> Split:
 
 
 def without(rows: np.ndarray, n: int) -> np.ndarray:
-    """Return the others of n instances, ascending, to learn from; where there are none (one instance), these."""
+    """Return the other ones of n instances, ascending, to learn from; if there are none (n = 1), these."""
     others = np.delete(np.arange(n), rows)
     return others if len(others) else rows
 
 
 def source_models(splits: Sequence[Split]) -> SourceModels:
-    """Return the models of splits, for the instances that are held out, ascending."""
+    """Return the source models of the held-out instances of splits, ascending."""
     rows, training = [split.held_out for split in splits], [split.training[0] for split in splits]
     return SourceModels.of_folds(rows, training, splits[0].task.positives)
 
@@ -104,9 +104,9 @@ def dense_out_of_fold(
 ) -> np.ndarray:
     """Predict the instances of each fold by a model that has not seen them: float32, shape (n, q).
 
-    `into`: where probabilities go; it keeps the rows of instances that no fold holds out. Default: a new array, in
-    which these rows have no values.
-    `features_of`: gives the features of all instances for each fold, by its number. Default: those of the task.
+    `into`: the array for the probabilities; rows of instances that no fold holds out are unchanged. Default: a new
+    array, in which these rows are undefined.
+    `features_of`: maps the number of a fold to the features of all instances. Default: those of the task.
     """
     probabilities = np.empty(task.labels.shape, np.float32) if into is None else into
 
@@ -134,30 +134,30 @@ def predict(
     run: Run = DEFAULT_RUN,
     places: np.ndarray | None = None,
 ) -> None:
-    """Predict these of all instances by the model of a block of labels.
+    """Predict the given instances by the model of a block of labels.
 
-    Probabilities go into the rows `places` of `into`, float32, n x q; default: the same rows. OverflowingError where
-    the numbers may leave their range.
+    Probabilities go into the rows `places` of `into`, float32, n x q; default: the same rows. OverflowingError if
+    scores may exceed their range.
     """
     places = rows if places is None else places
-    for start in range(0, len(rows), _ROWS):  # all together would be a copy of much of the data
+    for start in range(0, len(rows), _ROWS):  # all at once would copy much of the data
         part = slice(start, start + _ROWS)
         cells = (places[part], block) if isinstance(block, slice) else (places[part, None], block)
         into[cells] = model.probabilities(features[rows[part]], run)
 
 
-# A half makes half of the steps.
+# Step size factor for the mean of several models: a model of half the instances makes half the steps.
 LARGER_STEPS = 2.0
 
 
 def plan(
     task: LearningTask, enough: int, folds: int, *, kin: np.ndarray | None = None
 ) -> tuple[list[Split], list[np.ndarray]]:
-    """Return how a level is learned.
+    """Plan how a level is learned.
 
-    `enough`: how many instances are to be predicted, at least.
-    `folds`: of cross-validation.
-    Returns: what models learn from whose mean is the model of all instances; and the folds that others predict.
+    `enough`: the minimum number of instances to predict.
+    `folds`: the number of cross-validation folds.
+    Returns: the splits of the models whose mean is the model of all instances; and the folds that other models predict.
     """
     n, seed = len(task), task.run.seed
     is_one_pass = task.settings.epochs == 1 and loss_named(task.settings.loss).has_step
@@ -165,18 +165,18 @@ def plan(
         fold = deal(n, n // enough, seed, kin)[0]
         return [Split(task, (without(fold, n), fold), fold)], []
     dealt = deal(n, folds, seed, kin)
-    # With many labels, the rarest are in one half only, and the mean of sparse weights is less sparse.
+    # Not with many labels: the rarest are in one half only, and the mean of sparse weights is less sparse.
     if is_one_pass and folds == 2 and enough >= n and task.top is None:
         return [holding_out(task, fold) for fold in dealt], []
     return [Split(task, (np.arange(n),))], dealt[: leading(dealt, enough)]
 
 
 def train_splits(splits: Sequence[Split], tick: Callable[[], None] = lambda: None) -> tuple[LinearModel, HeldOut]:
-    """Train a model on each split, and take the mean of these: of several, with larger steps.
+    """Train a model on each split, with larger steps if there are several, and average the models.
 
-    `splits`: one where weights are sparse.
+    `splits`: one if weights are sparse.
     `tick`: called once per split and block of labels.
-    Returns: the mean, and the predictions of the instances held out, which may be none.
+    Returns: the mean, and the predictions of the held-out instances, if any.
     """
     task, parts = splits[0].task, [split.held_out for split in splits]
     if task.prune is not None:
@@ -201,7 +201,7 @@ def train_splits(splits: Sequence[Split], tick: Callable[[], None] = lambda: Non
 
 
 def _train_sparse(split: Split, prune: float, tick: Callable[[], None]) -> tuple[LinearModel, HeldOut]:
-    """Train as `train_splits` does, but prune each block of labels before the next: there are never D x q weights."""
+    """Train like `train_splits`, but prune each block of labels before the next, to avoid storing D x q weights."""
     task, first = split.task, split.sets()[0]
     columns = None if task.prior is None else task.prior.columns
 
@@ -233,7 +233,7 @@ def _train_sparse(split: Split, prune: float, tick: Callable[[], None]) -> tuple
 
 
 def rows_of(parts: Sequence[np.ndarray], n: int) -> np.ndarray | slice:
-    """Return the rows of some parts together, ascending: a slice where they are all n rows."""
+    """Return the rows of all parts, ascending; a slice if these are all n rows."""
     rows = np.sort(np.concatenate([np.empty(0, int), *parts]))
     return slice(None) if len(rows) == n else rows
 
@@ -244,7 +244,7 @@ def predict_out_of_fold(
     tick: Callable[[], None],
     features_of: Callable[[int], Features] | None = None,
 ) -> HeldOut:
-    """Predict the instances of some folds by models that have not seen them, whether or not labels are many."""
+    """Predict the instances of the given folds by models that have not seen them, with few or many labels."""
     rows = rows_of(fold_rows, len(task))
     if task.top is None:
         predicted: Predictions = dense_out_of_fold(task, fold_rows, tick, features_of=features_of)[rows]
@@ -258,7 +258,7 @@ def predict_out_of_fold(
     return HeldOut(predicted, task.labels[rows], task.frequency.rows(rows))
 
 
-# With fewer folds too little is left where two are held out.
+# With fewer folds, too few instances are left if two folds are held out.
 FEWEST_FOLDS = 4
 
 
@@ -270,11 +270,11 @@ def predict_nested(
 ) -> list[np.ndarray]:
     """Predict all instances for each of the first `outer` folds that the level above holds out: float32, n x q each.
 
-    Where fold i is held out of the level above, that level learns from predictions of the other folds j. A model
-    without fold j alone has learned from the labels of fold i, so its predictions of j depend on them, while
-    predictions of fold i itself cannot. The level above takes this for a connection between predictions and labels, and
-    finds it wrong on fold i, though not on new instances. So here, fold j is predicted by a model without i and j, and
-    fold i by models without one fold: `out_of_fold`.
+    If the level above holds out fold i, it learns from the predictions for the other folds j. A model that only held
+    out fold j has learned from the labels of fold i, so its predictions for j depend on these labels, while predictions
+    for fold i do not. The level above would learn this dependence as a relation between predictions and labels that
+    fails on fold i, though not on new instances. So here, fold j is predicted by a model without i and j, and fold i by
+    a model without i alone: `out_of_fold`.
     """
     predictions, fold_of = [], np.empty(len(task), int)
     for number, rows in enumerate(fold_rows):

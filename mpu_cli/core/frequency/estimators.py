@@ -69,9 +69,9 @@ class FrequencyEstimate:
     c : float
         In (0, 1].
     interval : tuple of two floats, or None
-        90 % interval: of bbe, what annotations allow; else a bootstrap of the sampling of instances.
+        90 % interval: for bbe, what annotations allow; else a bootstrap of the sampling of instances.
     labels : ndarray of int
-        The columns of the labels used.
+        The columns of the labels that were used.
     predictable : bool
         Whether the annotations show that the features predict some label well. If not, the estimate may be too low or,
         near 1, mean nothing. If so, it still rests on `ASSUMPTION`.
@@ -92,11 +92,11 @@ class FrequencyEstimate:
 
     @property
     def assumption(self) -> str:
-        """What c assumes, which annotations cannot confirm."""
+        """The assumption behind c, which annotations cannot confirm."""
         return ASSUMPTION_OF_ONE_LABEL if self.one_label_each else ASSUMPTION
 
     def cautions(self, shown: Callable[[int], str] = str) -> list[str]:
-        """Name the labels left out; `shown` gives the name of a label by its column."""
+        """Name the labels left out; `shown` maps a label's column to its name."""
         if not self.left_out:
             return []
         names = abridged(map(shown, self.left_out[:5]), len(self.left_out))
@@ -111,7 +111,7 @@ class FrequencyEstimate:
 
     @property
     def caution(self) -> str | None:
-        """A warning about the estimate, beyond its assumption; None: none."""
+        """A warning about the estimate, besides its assumption, or None."""
         if self.one_label_each:
             return (
                 "c cannot be estimated: (nearly) every annotated instance has exactly one label, and such annotations "
@@ -129,12 +129,12 @@ class FrequencyEstimate:
 
 @dataclass(frozen=True)
 class _Statistic:
-    """An estimator bound to its data: a function of how often each instance is drawn."""
+    """An estimator bound to its data: a function of the number of times that each instance is drawn."""
 
     labels: np.ndarray
     c: Callable[[np.ndarray], float]
     lowest: float | None = None  # lower bound of c; None: unknown
-    by_partners: bool = False  # whether some bins are those of other labels
+    by_partners: bool = False  # whether some bins belong to other labels
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class CountedCells:
     """Cells (instance, label) from which c is estimated."""
 
     probabilities: np.ndarray  # float32, shape (n, q)
-    # `annotated`, `counted`: bool, shape (n, q): whether the cell is annotated, and whether it counts at all
+    # `annotated`, `counted`: bool, shape (n, q): whether the cell is annotated, and whether it counts
     annotated: np.ndarray
     counted: np.ndarray
 
@@ -156,29 +156,29 @@ class CountedCells:
         return cls(probabilities, annotated & counted, counted)
 
     def informative(self) -> np.ndarray:
-        """Return the columns of labels that are not annotated in (nearly) all instances; of all labels, if all are."""
+        """Return the columns of labels that are not annotated in (nearly) all instances; all columns if all are."""
         share = self.annotated.sum(axis=0) / np.maximum(self.counted.sum(axis=0), 1)
         informative = share < NEARLY_ALL
         return np.flatnonzero(informative if (informative & (share > 0)).any() else np.ones(len(share)))
 
     def rows(self, rows: np.ndarray) -> "CountedCells":
-        """Return the cells of some instances."""
+        """Return the cells of the given instances."""
         return CountedCells(self.probabilities[rows], self.annotated[rows], self.counted[rows])
 
     def of_labels(self, columns: np.ndarray) -> "CountedCells":
-        """Return the cells of some labels."""
+        """Return the cells of the given labels."""
         if len(columns) == self.annotated.shape[1]:
             return self
         return CountedCells(self.probabilities[:, columns], self.annotated[:, columns], self.counted[:, columns])
 
     def label(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Probabilities and annotations of one label."""
+        """Return the probabilities and annotations of one label."""
         counted = self.counted[:, k]
         return self.probabilities[counted, k], self.annotated[counted, k]
 
 
 def has_evidence(labels: csr_array, verified: VerifiedLabels | None) -> bool:
-    """Whether there are annotations from which c can be estimated."""
+    """Return whether there are annotations from which c can be estimated."""
     return annotated_by_chance(labels, verified).nnz > 0
 
 
@@ -195,11 +195,11 @@ def estimate(
 
     `probabilities`: float32, shape (n, q): out-of-fold Pr(s=1 | x).
     `method`: {"bbe", "e1", "e2", "e3"}.
-    `replicates`: of a bootstrap, for the interval of e1 to e3; 0: no interval. The classifier is not trained again.
+    `replicates`: bootstrap replicates, for the interval of e1 to e3; 0: no interval. The classifier is not retrained.
     `folds`: int, shape (n,): the fold of each instance, for the interval of bbe. Default: random folds.
     Raises DataError (no label is annotated in a cell that counts).
 
-    Of 100 instances that surely have the label, 60 are annotated.
+    Of 100 instances that surely have the label, 60 are annotated with it.
 
     >>> probabilities = np.repeat(np.array([0.6, 0.01], np.float32), [100, 900])[:, None]
     >>> labels = csr_array(np.arange(1000)[:, None] < 60)
@@ -224,7 +224,7 @@ def estimate(
         if folds is None:
             folds = np.random.default_rng(seed).permutation(n) % _FOLDS
         low, high = share_of_best_bins(cells, folds)
-        # Bins chosen by score on the same instances have too large a share.
+        # The share in bins chosen by score on the same instances is too large.
         c = max(c, low) if statistic.by_partners else float(np.clip(c, low, high))
         highest = IMPURITY * max(c, high)
         interval = _frequency(low), _frequency(highest)
@@ -246,7 +246,7 @@ def estimate(
 
 
 def estimate_per_label(cells: CountedCells, method: str) -> np.ndarray:
-    """Estimate a label frequency for each label: float64, shape (q,); NaN where it has fewer than 50 annotations.
+    """Estimate a label frequency for each label: float64, shape (q,); NaN if it has fewer than 50 annotations.
 
     `method`: as for `estimate`.
     """
@@ -265,7 +265,7 @@ def _one_label_each(labels: csr_array) -> bool:
 
 
 def _is_predictable(statistic: _Statistic, cells: CountedCells) -> bool:
-    """Whether the features surely predict the labels of an estimate well."""
+    """Return whether the features surely predict the labels in an estimate well."""
     c = statistic.c(np.ones(len(cells.counted)))
     base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.counted[:, statistic.labels])
     lowest = c if statistic.lowest is None else statistic.lowest
@@ -304,8 +304,8 @@ def _pooled(cells: CountedCells, thresholds: np.ndarray, partners: np.ndarray, c
     The bin of a label has the instances with at least its threshold, or those annotated with its partner label.
 
     `thresholds`: float32, shape (q,).
-    `partners`: int, shape (q,): other labels; -1: the threshold counts.
-    `counts`: int, shape (2, q): annotated instances of each bin, and all.
+    `partners`: int, shape (q,): other labels; -1: use the threshold.
+    `counts`: int, shape (2, q): the numbers of annotated instances and of all instances in each bin.
     """
     labels = np.sort(_best_pool(*counts))
     lowest = float(_wilson_lower(*counts[:, labels].sum(axis=1)))
@@ -318,9 +318,9 @@ def _pooled(cells: CountedCells, thresholds: np.ndarray, partners: np.ndarray, c
 
 
 def _best_partners(cells: CountedCells) -> tuple[np.ndarray, np.ndarray]:
-    """Find the partner of each label, among whose instances its share has the largest lower bound; -1: none.
+    """Find each label's partner, among whose instances the label's share has the largest lower bound; -1: none.
 
-    Returns: partners, shape (q,), and counts of their bins, shape (2, q), as for `_pooled`.
+    Returns: partners, shape (q,), and the counts in their bins, shape (2, q), as for `_pooled`.
     """
     annotated, counted = (csr_array(part.astype(np.int32)) for part in (cells.annotated, cells.counted))
     # Row j, column k: label k in the bin of label j.

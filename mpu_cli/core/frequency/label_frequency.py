@@ -4,9 +4,9 @@ In an unverified cell, c is the rate of the label or, if instances are in groups
 c is 1, and s is the verified truth. In an ignored cell, c is 0: it is neither positive nor negative. In an instance
 with a complete label set, every cell is verified.
 
-True labels are counted by annotations: each stands for 1 / c true labels (`true_of`), each in a complete instance for
-one, and each that was found false for none. A single label found true is not added, since annotations already stand
-for it. docs/method.md, "Verified labels", has the losses of all cells.
+True labels are counted by annotations: each represents 1 / c true labels (`true_of`), each in a complete instance one,
+and each that was found false none. A single label found true is not added, since annotations already represent it.
+docs/method.md, "Verified labels", gives the losses of all cells.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class LabelFrequency:
     """A rate for each label, and the verified cells."""
 
     rates: np.ndarray  # float, shape (q,): Pr(annotated | true) of unverified cells, in (0, 1]
-    verified: VerifiedLabels | None = None  # of n instances and q labels; None: none verified, any n
+    verified: VerifiedLabels | None = None  # of n instances and q labels; None: no verdicts, any n
     # float, shape (n,): Pr(annotated | true) of all labels of an instance, instead of the rates
     of_instances: np.ndarray | None = None
 
@@ -41,7 +41,7 @@ class LabelFrequency:
         verified: VerifiedLabels | None = None,
         of_instances: np.ndarray | None = None,
     ) -> "LabelFrequency":
-        """Make one from a number for all labels, or one for each, and verified labels; shape: (n, q).
+        """Make label frequencies from c, a number or one per label, and verified labels; shape: (n, q).
 
         `of_instances`: float, shape (n,): replaces c.
         Raises DataError (a frequency is not in (0, 1]).
@@ -58,7 +58,7 @@ class LabelFrequency:
 
     @classmethod
     def naive(cls, shape: tuple[int, int], verified: VerifiedLabels | None) -> "LabelFrequency":
-        """Make the one by which Pr(s=1 | x) is learned: c is 1; cells not left to chance are ignored."""
+        """Make the label frequencies for learning Pr(s=1 | x): c is 1, and cells not left to chance are ignored."""
         return cls.of(1.0, shape, verified and verified.left_to_chance())
 
     def rows(self, index: np.ndarray | slice) -> "LabelFrequency":
@@ -78,7 +78,7 @@ class LabelFrequency:
         return replace(self, rates=_single(self.rates), of_instances=of_instances)
 
     def of_cells(self, index: np.ndarray | slice) -> np.ndarray:
-        """Return c of every cell of some instances, in the precision of the rates: broadcasts to (r, q)."""
+        """Return c of every cell in the given instances, in the precision of the rates: broadcasts to (r, q)."""
         unverified = self.rates if self.of_instances is None else self.of_instances[index][:, None]
         if self.verified is None:
             return unverified
@@ -86,22 +86,22 @@ class LabelFrequency:
         return np.where(np.isnan(c), unverified, c)
 
     def of_unverified(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return c of some unverified cells: float, shape of `rows`."""
+        """Return c of the given cells as if they were unverified: float, shape of `rows`."""
         return self.rates[columns] if self.of_instances is None else self.of_instances[rows]
 
     def true_of(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Estimate how many true labels some annotated cells stand for: float64, shape (q,)."""
+        """Estimate how many true labels the given annotated cells represent: float64, shape (q,)."""
         q = len(self.rates)
         if self.of_instances is None:
             return np.bincount(columns, minlength=q) / self.rates
         return np.bincount(columns, 1 / self.of_instances[rows], q)
 
     def exceptions(self) -> tuple[np.ndarray, csr_array]:
-        """Return where c is not the rate of its label, for compiled loops over instances; of no instance without such.
+        """Return the c that are not the rate of their label, for compiled loops; for zero instances if there are none.
 
         Returns: `of_instances`: float32, shape (n,): c of all cells of an instance; NaN: the rates of the labels.
-        `of_cells`: csr_array of float32, shape (n, q): c of single cells, which overrides `of_instances`. A stored 0 is
-        an ignored cell.
+        `of_cells`: csr_array of float32, shape (n, q): c of single cells, which overrides `of_instances`. A stored 0
+        marks an ignored cell.
         """
         of_instances = _single(np.empty(0) if self.of_instances is None else self.of_instances)
         if self.verified is None:
@@ -120,7 +120,7 @@ class LabelFrequency:
         return by_chance + certain
 
     def counted(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
-        """Split annotated labels into those that stand for 1 / c true ones each, and those of complete instances."""
+        """Split annotated labels into those that represent 1 / c true ones each, and those in complete instances."""
         if self.verified is None:
             return annotated, csr_array(annotated.shape, dtype=annotated.dtype)
         return self.verified.as_annotated().part(annotated)
@@ -130,7 +130,7 @@ class LabelFrequency:
         return self.count(annotated).true_labels(self.rates)
 
     def count(self, annotated: csr_array) -> "LabelCounts":
-        """Count the cells of each label, and the annotations by what each stands for."""
+        """Count the cells of each label, and its annotations by what they represent."""
         n, q = annotated.shape
         cells = np.full(q, n) - (0 if self.verified is None else self.verified.count_ignored())
         by_chance, certain = self.counted(annotated)
@@ -157,8 +157,8 @@ class LabelCounts:
     """Counts from which the share of each label is estimated."""
 
     cells: np.ndarray  # int, shape (q,): cells that are not ignored
-    by_chance: np.ndarray  # float64, shape (q,): annotations that stand for 1 / rate true labels each
-    certain: np.ndarray  # float64, shape (q,): other true labels, of complete instances and of groups of instances
+    by_chance: np.ndarray  # float64, shape (q,): annotations that represent 1 / rate true labels each
+    certain: np.ndarray  # float64, shape (q,): other true labels, in complete instances and in groups of instances
 
     def true_labels(self, rates: np.ndarray) -> np.ndarray:
         """Estimate how many instances have each label: float64, shape (q,)."""
@@ -193,7 +193,7 @@ class EarlierEstimate:
 
 
 def is_estimated(c: Any) -> bool:
-    """Whether some label frequency is to be estimated: of all labels (None), or of those with NaN."""
+    """Return whether any label frequency is to be estimated: for all labels (None), or for those with NaN."""
     return c is None or bool(np.isnan(c).any())
 
 
@@ -204,7 +204,7 @@ def refuse_refuted(
 
     `c`: a number, or one for each label.
     `labels`, `verified`: of n instances and q labels.
-    `shown`: gives the name of a label by its column.
+    `shown`: maps a label's column to its name.
     """
     counts = LabelFrequency.naive(labels.shape, verified).count(labels)
     annotated, counted = counts.by_chance.astype(int), counts.cells

@@ -1,4 +1,4 @@
-"""The label frequency from answers, yes or no, to questions on randomly drawn cells, and from all that people know.
+"""The label frequency from answers, yes or no, to questions on randomly drawn cells, and from all human decisions.
 
 An unannotated label is true with Pr(y=1 | s=0) = r = kappa o^(1 - d), at most `_CEILING`, where o are its calibrated
 out-of-fold odds of being annotated; kappa makes r add up to the number of missing labels by c of the label. So answers
@@ -31,8 +31,8 @@ from mpu_cli.core.frequency.review_frequency import (
 from mpu_cli.core.labels.problem import Answers, Problem
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
 
-# The largest r, and how sharply r bends to it. A safeguard, not an estimate: only some 10 of 200 questions are about
-# the surest cells. Decisions on suggestions inform more about these (`people.suggestions`).
+# The largest r, and how sharply r bends to it. A safeguard, not an estimate: only about 10 of 200 questions are about
+# the surest cells. Decisions on suggestions are more informative about these (`people.suggestions`).
 _CEILING, _BEND = 0.97, 8.0
 # The grid of the log odds of scores.
 _SCORES = np.arange(-9.0, 7.1, 0.25)
@@ -41,7 +41,7 @@ _STEP = 0.25
 _KAPPAS = np.arange(-9.0, 7.1, 0.25)
 _ETAS = np.arange(-4.5, 7.1, 0.15)
 _CELLS = Grid(expit(np.append(_ETAS - 0.075, _ETAS[-1] + 0.075)), expit(_ETAS))
-# The grids of mu, b, tau and d, and their priors: of one c, where b is 0, and of any.
+# The grids of mu, b, tau and d, and their priors: for one c for all labels, with b = 0, and for any c.
 _MUS = np.arange(-4.0, 6.1, 0.2)
 _SLOPES = np.array([0.0, 0.25, 0.5, 0.75])
 _TAUS = np.array([0.1, 0.3, 0.6, 1.0])
@@ -53,9 +53,9 @@ _TAUS_OF_ANY = np.array([0.02, 0.32, 0.33, 0.33])
 # x is clipped at these quantiles, since it is noisy for labels with few annotations.
 _TAILS = 0.1
 _LEAST_SHOWN, _COUNTS_FOR = 0.001, 2
-# Standard deviation of the log number of missing labels from the form of r.
+# Standard deviation of the log number of missing labels due to the form of r.
 _MISFIT = 0.1
-# Simulations for a plan, and its fewest and most questions.
+# The number of simulations for a plan, and its fewest and most questions.
 SIMULATIONS = 3
 _FEWEST_PLANNED, _MOST_PLANNED = 10, 2_560
 # Questions are divided among labels in proportion to this power of their annotations.
@@ -73,11 +73,11 @@ class ScoredCells:
 
     scores: np.ndarray  # float32, shape (n, q): log odds of the calibrated Pr(s=1 | x), out of fold
     missing: np.ndarray  # bool, shape (n, q): unannotated, neither ignored nor in a complete instance
-    open: np.ndarray  # bool, shape (n, q): which of these are undecided
+    open: np.ndarray  # bool, shape (n, q): the undecided ones among these
     annotations: np.ndarray  # float64, shape (q,): annotations of each label, left to chance
     # float64, shape (q,): mean probability of these annotations, and of two more with the mean of all labels
     shown: np.ndarray
-    weights: np.ndarray | None = None  # float64, shape (q,): how many labels each stands for; None: each for itself
+    weights: np.ndarray | None = None  # float64, shape (q,): how many labels each represents; None: only itself
 
     @classmethod
     def of(
@@ -87,7 +87,7 @@ class ScoredCells:
         verified: VerifiedLabels | None,
         weights: np.ndarray | None = None,
     ) -> "ScoredCells":
-        """Make them from calibrated probabilities, float32 (n x q), annotated labels and verified ones."""
+        """Make scored cells from calibrated probabilities, float32 (n x q), annotated labels and verified ones."""
         limit = np.finfo(np.float32).eps
         scores = logit(np.clip(probabilities, limit, 1 - limit)).clip(_SCORES[0], _SCORES[-1])
         annotated = labels.toarray().astype(bool)
@@ -128,7 +128,7 @@ class ScoredCells:
         return kappas
 
     def at(self, c: np.ndarray | float, depth: float = 0.0) -> Truth:
-        """Return Pr(y=1 | s=0) if labels have these frequencies, a number or one for each, at the nearest d."""
+        """Return Pr(y=1 | s=0) for the given label frequencies, a number or one per label, at the nearest d."""
         eta = np.broadcast_to(logit(np.clip(c, _CELLS.c[0], _CELLS.c[-1])), self.annotations.shape)
         nearest = int(np.abs(_DEPTHS - depth).argmin())
         d, pairs = float(_DEPTHS[nearest]), zip(eta, self.kappas[nearest], strict=True)
@@ -140,7 +140,7 @@ class ScoredCells:
 class FittedFrequency:
     """The posterior of the label frequencies."""
 
-    overall: Posterior  # of the share of all true labels that is annotated
+    overall: Posterior  # of the annotated share of all true labels
     by_label: Posterior  # of the frequency of each label
     truth: Truth  # at the means of these frequencies, and of d
 
@@ -186,8 +186,8 @@ def fit(
 
     `answers`: on unannotated cells.
     `automatic`: an estimate of c from annotations alone.
-    `reviewed`: ndarray, shape (q, 2): of the true labels of completely reviewed random instances, how many were
-    annotated, and how many there are.
+    `reviewed`: ndarray, shape (q, 2): how many true labels of completely reviewed random instances were annotated, and
+    how many there are.
     """
     q = len(cells.annotations)
     share = cells.annotations if cells.weights is None else cells.annotations * cells.weights
@@ -238,7 +238,7 @@ def fit(
 def _log_likelihood(
     cells: ScoredCells, answers: Answers, answered: np.ndarray, reviewed: np.ndarray | None
 ) -> np.ndarray:
-    """Return the log likelihood of each d and log odds of c, of labels with decisions: (D, answered, J)."""
+    """Return the log likelihood of each d and log odds of c, for labels with decisions: (D, answered, J)."""
     log_likelihood = np.zeros((len(_DEPTHS), len(answered), len(_ETAS)))
     scores = cells.scores[answers.rows, answers.columns]
     for at, k in enumerate(answered.tolist()):
@@ -265,7 +265,7 @@ def _with_chance(rows: np.ndarray, annotations: np.ndarray) -> np.ndarray:
     """Turn posteriors of the chance c into those of the share that is annotated: labels x log odds of c.
 
     With A annotations, the log odds of the share have the variance 1 / (A (1 - c)) by chance (delta method, for a
-    negative binomial number of missing labels), plus that of the form of r.
+    negative binomial number of missing labels), plus that due to the form of r.
     """
     spread = np.empty_like(rows)
     distances = (_ETAS - _ETAS[:, None]) ** 2 / 2
@@ -285,7 +285,7 @@ def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Q
     probabilities (Madow 1949), label by label, in random order within a label.
 
     `n`: the maximum number.
-    `truth`: by the answers so far. Default: no answers.
+    `truth`: estimated from the answers so far. Default: no answers.
     """
     q = len(cells.annotations)
     rows, columns = np.nonzero(cells.open & (cells.annotations > 0))
@@ -320,9 +320,9 @@ def chances(weight: np.ndarray, n: int) -> np.ndarray:
 
 
 def _prior(automatic: float | None, none_missing: bool) -> np.ndarray:
-    """Return the joint prior of b, d, and (tau, mu), a mixture of one c for all labels and any: shape (B, D, H).
+    """Return the joint prior of b, d, and (tau, mu), a mixture of one c for all labels and any c: shape (B, D, H).
 
-    If all answers are no, c is high but it is unknown how high: then an automatic estimate near 1 gets a wide prior.
+    If all answers are no, c is high, but it is unknown how high: then an automatic estimate near 1 gets a wide prior.
     """
 
     def normal(values: np.ndarray, mean: float, deviation: float) -> np.ndarray:
@@ -375,10 +375,10 @@ class Answered:
     ) -> tuple[dict[float, int], float | None]:
         """Return how many more questions make the interval of c as narrow as each width, by simulated answers.
 
-        Widths that all open cells, or 2,560 questions, do not reach are left out. The second value is the width to
-        expect after as many more answers as there are; None if there are none.
+        Widths that all open cells, or 2,560 questions, do not reach are left out. The second value is the expected
+        width after as many more answers as there are now; None if there are none.
 
-        `c`: the c to expect, used if there are no answers. `automatic` and `reviewed`, as for `fit`, are not used then.
+        `c`: the expected c, used if there are no answers. `automatic` and `reviewed`, as for `fit`, are not used then.
         """
         truth, now = self.cells.at(c), np.inf
         if len(self.answers):
@@ -431,7 +431,7 @@ def from_answers(
 def from_people(
     problem: Problem, automatic: float | None = None, answered: Answered | None = None
 ) -> ReviewedFrequency | None:
-    """Estimate c by `from_answers`, `from_review` or `from_second_file`, the first that has data; None if none has.
+    """Estimate c by the first of `from_answers`, `from_review` and `from_second_file` with data; None without data.
 
     `automatic`: as for `from_review`.
     `answered`: used together with the instances of the problem that were drawn at random.

@@ -1,8 +1,8 @@
 """The label frequency of every label from complete label sets.
 
-These are of instances drawn at random and reviewed, or of a second file from the same population. The posterior of c
-is computed on a grid, of one share or of many labels together. Labels inform each other by a beta-binomial model, whose
-mean mu and concentration alpha are integrated over a grid: docs/method.md, "Frequencies from complete label sets".
+They come from instances drawn at random and reviewed, or from a second file from the same population. The posterior of
+c is computed on a grid, for one share or for many labels together. Labels inform each other by a beta-binomial model;
+its mean mu and concentration alpha are integrated over a grid: docs/method.md, "Frequencies from complete label sets".
 """
 
 from bisect import bisect_left
@@ -18,7 +18,7 @@ from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError, counted
 
-# Probability outside reported intervals, and outside those by which annotations and people are compared.
+# Probability outside reported intervals, and outside those used to compare annotations with human decisions.
 OUTSIDE, _SURELY_OUTSIDE = 0.1, 0.01
 # The prior of mu in observations, and at least for each of annotated and missing.
 _PRIOR_OBSERVATIONS = 2.0
@@ -40,7 +40,7 @@ class Grid:
         return cls(half_steps[::2], half_steps[1::2])
 
 
-# Cells of at most 0.006 for labels, which are many, and of 0.0002 for one share.
+# Cells of at most 0.006 for labels, since these may be many, and of 0.0002 for one share.
 FOR_LABELS = Grid.of(256)
 FOR_ONE = Grid.of(8192)
 _FOR_MU = Grid.of(128)
@@ -48,10 +48,10 @@ _FOR_MU = Grid.of(128)
 
 @dataclass(frozen=True)
 class Posterior:
-    """The posterior of some shares."""
+    """The posterior of each of several shares."""
 
     grid: Grid
-    probability: np.ndarray  # float64, shape (p, J): of each cell, for p different posteriors; rows sum to 1
+    probability: np.ndarray  # float64, shape (p, J): for each grid cell, for p different posteriors; rows sum to 1
     place: np.ndarray  # int, shape (r,): the row of each share
     none_missing: bool = False  # whether people found no missing label: then intervals end at 1
 
@@ -60,7 +60,7 @@ class Posterior:
         return (self.probability @ self.grid.c)[self.place]
 
     def interval(self, outside: float) -> np.ndarray:
-        """Return intervals with this probability outside, half on either side: float64, shape (r, 2)."""
+        """Return intervals with this probability outside, half of it on each side: float64, shape (r, 2)."""
         below = np.hstack([np.zeros((len(self.probability), 1)), np.cumsum(self.probability, axis=1)])
         ends = [np.interp([outside / 2, 1 - outside / 2], row, self.grid.edges) for row in below]
         intervals = np.reshape(ends, (-1, 2))[self.place]
@@ -100,13 +100,13 @@ def of_labels(
 
 
 def binomial(counts: np.ndarray, grid: Grid) -> np.ndarray:
-    """Log likelihood (r x J) of every c if a of n are annotated, up to a constant; `counts` (r x 2) has a and n."""
+    """Return the log likelihood (r x J) of every c for a of n annotated, up to a constant; `counts` (r x 2): a, n."""
     a, n = counts[:, :1], counts[:, 1:]
     return xlogy(a, grid.c) + xlog1py(n - a, -grid.c)
 
 
 def two_shares(counts: np.ndarray, grid: Grid, n: int, m: int) -> np.ndarray:
-    """Log likelihood (r x J) of every c given s of n, with share c lambda, and y of m, with share lambda.
+    """Return the log likelihood (r x J) of every c given s of n, with share c lambda, and y of m, with share lambda.
 
     lambda maximises the likelihood at each c (Miettinen and Nurminen, "Comparative analysis of two rates", Statistics
     in Medicine 1985). `counts` (r x 2) has s and y.
@@ -120,9 +120,9 @@ def two_shares(counts: np.ndarray, grid: Grid, n: int, m: int) -> np.ndarray:
 
 
 def ratio_of_means(numerators: np.ndarray, denominators: np.ndarray, grid: Grid) -> np.ndarray:
-    """Log likelihood of every c as the ratio of the means of two samples: shape (1, J).
+    """Return the log likelihood of every c as the ratio of the means of two samples: shape (1, J).
 
-    The logarithm of the ratio is about normal.
+    The logarithm of the ratio is approximately normal.
     """
     log_ratio, variance = 0.0, 0.0
     for sign, values in ((1, numerators), (-1, denominators)):
@@ -133,20 +133,20 @@ def ratio_of_means(numerators: np.ndarray, denominators: np.ndarray, grid: Grid)
 
 
 def _prior(automatic: float | None) -> tuple[float, float]:
-    """Parameters of the Beta prior of mu."""
+    """Return the parameters of the Beta prior of mu."""
     annotated = _PRIOR_OBSERVATIONS * (0.5 if automatic is None else automatic)
     return max(annotated, _PRIOR_AT_LEAST), max(_PRIOR_OBSERVATIONS - annotated, _PRIOR_AT_LEAST)
 
 
 @cache
 def _label_cells() -> np.ndarray:
-    """Probability of each cell for a label, one row for each (alpha, mu)."""
+    """Return the probability of each grid cell for a label, with one row for each (alpha, mu)."""
     alpha, mu = (values.reshape(-1, 1) for values in np.meshgrid(_ALPHAS, _FOR_MU.c, indexing="ij"))
     return _beta_cells(alpha * mu, alpha * (1 - mu), FOR_LABELS)
 
 
 def _beta_cells(a: np.ndarray | float, b: np.ndarray | float, grid: Grid) -> np.ndarray:
-    """Probability of each cell under Beta(a, b)."""
+    """Return the probability of each grid cell under Beta(a, b)."""
     return np.diff(betainc(a, b, grid.edges), axis=-1)
 
 
@@ -166,7 +166,7 @@ class ReviewedFrequency:
     Attributes
     ----------
     c : float
-        Share of all true labels that is annotated, in (0, 1].
+        The annotated share of all true labels, in (0, 1].
     interval : tuple of two floats
         90 % credible interval of c.
     rates : ndarray of float64, shape (q,)
@@ -180,7 +180,7 @@ class ReviewedFrequency:
     limits : tuple of two floats
         99 % credible interval of c.
     answers, yes : int
-        Number of answers to questions, and of those that say the label is true.
+        Number of answers to questions, and of yes answers (the label is true).
     """
 
     c: float
@@ -247,7 +247,7 @@ def from_review(
 
 
 def counts_of(reviewed: tuple[csr_array, csr_array]) -> np.ndarray:
-    """Count the annotated ones of these true labels, and all of them: float64, shape (q, 2)."""
+    """Count the annotated ones among these true labels, and all of them: float64, shape (q, 2)."""
     return np.column_stack([_sums(part, 0) for part in reviewed[::-1]])
 
 
@@ -288,11 +288,11 @@ def from_second_file(
 
 
 def instances_to_review(width: float, c: float, labels_per_instance: float) -> int:
-    """Return how many instances to review for a 90 % interval of c of some width.
+    """Return how many instances to review for a 90 % interval of c with the given width.
 
     `width`: upper minus lower end of the interval, above 0.
-    `c`: the c to expect, in (0, 1]; 0.5 needs most instances.
-    `labels_per_instance`: true labels per instance, above 0; of a single label, to plan for its own interval.
+    `c`: the expected c, in (0, 1]; 0.5 needs the most instances.
+    `labels_per_instance`: true labels per instance, above 0; for a single label, to plan for the interval of its c.
     Returns: at least 1. More are needed if the labels of an instance tend to go missing together.
 
     >>> [instances_to_review(width, c=0.5, labels_per_instance=2.5) for width in (0.2, 0.1, 0.05)]
@@ -309,7 +309,7 @@ def instances_to_review(width: float, c: float, labels_per_instance: float) -> i
 
 
 def _complete_rows(verified: VerifiedLabels, rows: np.ndarray) -> np.ndarray:
-    """Return the instances, ascending, each once; DataError if a label set is not complete."""
+    """Return the instances, ascending, without duplicates; DataError if a label set is not complete."""
     rows = np.unique(rows)
     if len(unfinished := rows[verified.instances[rows] != Verdict.FALSE]):
         raise DataError(
@@ -334,7 +334,7 @@ def _design_effect(kept: np.ndarray, true: np.ndarray) -> float:
 
 
 def summarised(overall: Posterior, by_label: Posterior, instances: int, true: np.ndarray) -> ReviewedFrequency:
-    """Return what the posteriors of c, of all labels and of each, say; `true`: of the instances, shape (q,)."""
+    """Summarise the posteriors of c for all labels and for each; `true`: true labels of the instances, shape (q,)."""
     [(low, high)], [(surely_low, surely_high)] = (overall.interval(p).tolist() for p in (OUTSIDE, _SURELY_OUTSIDE))
     return ReviewedFrequency(
         float(overall.mean()[0]),

@@ -1,4 +1,4 @@
-"""The label frequency of each label, or each group of instances, from annotations alone, with intervals that cover.
+"""The label frequency of each label, or each group of instances, from annotations alone, with intervals.
 
 The share annotated rises with the out-of-fold score towards a ceiling, which is a lower bound of the label's
 frequency. The upper bound depends on how many labels share one frequency, judged by whether their ceilings agree
@@ -51,7 +51,7 @@ class SingleFrequencies:
 
     c: np.ndarray  # float64, shape (q,)
     intervals: np.ndarray  # float64, shape (q, 2): 90 %
-    # bool, shape (q,): whether c is that of all labels, or of all small groups or instances, since there are too few
+    # bool, shape (q,): whether c is that of all labels, or of all small groups or instances, because there are too few
     # annotations
     pooled: np.ndarray
 
@@ -64,12 +64,12 @@ class SingleFrequencies:
 
     @property
     def unreliable(self) -> np.ndarray:
-        """Whether the interval of each label is wider than 0.5: bool, shape (q,)."""
+        """Whether each label's interval is wider than 0.5: bool, shape (q,)."""
         return self.intervals[:, 1] - self.intervals[:, 0] > WIDEST
 
 
 def missing(annotations: np.ndarray, c: np.ndarray, of_all: float) -> np.ndarray:
-    """Estimate how many annotations of each label are missing: by c of each, scaled to the total by c of all.
+    """Estimate how many annotations of each label are missing: by its own c, scaled to the total by c of all labels.
 
     All arrays are float64, shape (q,).
     """
@@ -81,7 +81,7 @@ def missing(annotations: np.ndarray, c: np.ndarray, of_all: float) -> np.ndarray
 def estimate_singly(cells: CountedCells, method: str, of_all: FrequencyEstimate) -> SingleFrequencies:
     """Estimate the label frequency of each label.
 
-    `method`: {"bbe", "e1", "e2", "e3"}: of each label's own estimate (`estimators`).
+    `method`: {"bbe", "e1", "e2", "e3"}: for each label's own estimate (`estimators`).
     """
     agreeing = agreement(cells)
     alone = estimate_per_label(cells, method)
@@ -112,14 +112,14 @@ def _ends_of_ceilings(cells: CountedCells) -> np.ndarray:
 
 
 def _chance(c: float, true: np.ndarray) -> np.ndarray:
-    """Return the margin by which the annotated share of so many true labels may differ from c by chance."""
+    """Return the margin by which the annotated share of this many true labels may differ from c by chance."""
     return Z_90 * np.sqrt(c * (1 - c) / true)
 
 
 def agreement(cells: CountedCells) -> float:
     """Estimate the share of the labels whose ceilings agree on one c: 0 if all labels have too few annotations.
 
-    Ceilings are a mixture of some near one c and of lower ones:
+    Ceilings are a mixture of ceilings near one c and of lower ones:
 
         c_k ~ pi exp(N(log c, 0.1^2)) + (1 - pi) U(0, c).
 
@@ -159,7 +159,7 @@ def _likelihood(cells: CountedCells, columns: Sequence[int]) -> np.ndarray:
 
 
 def _binned(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Bin instances by score; return the mean of z, the number of instances and the annotated ones of each bin."""
+    """Bin instances by score; return each bin's mean z, number of instances and number of annotated ones."""
     order = np.argsort(-probabilities, kind="stable")
     p = np.clip(probabilities[order].astype(float), 1e-7, 1 - 1e-7)
     z = np.log(p) - np.log1p(-p)

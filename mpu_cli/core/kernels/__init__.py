@@ -1,9 +1,9 @@
-"""The inner loops of PU-SGD and of dual coordinate descent, in NumPy, which is the reference, and the same compiled.
+"""The inner loops of PU-SGD and of dual coordinate descent, in NumPy, which is the reference, and compiled.
 
-Instances are visited in an order that is random, and yet keeps them near one another in memory for a while: they are
-shuffled within groups, each of random blocks of successive instances, and groups are visited in random order. So a
-group's instances, from all over the data, are read from memory or disk once, and for its other batches from what is
-nearer. The order depends on the number of instances only, not on where they are kept.
+Instances are visited in a random order that still stays within a limited part of memory for a while: they are shuffled
+within groups, each of random blocks of successive instances, and groups are visited in random order. So a group's
+instances, which are spread over the data, are read from memory or disk once, and from a cache for its other batches.
+The order depends on the number of instances only, not on where they are stored.
 """
 
 from collections.abc import Callable
@@ -21,27 +21,27 @@ from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.runtime.run import Run
 
 SIMD = 8  # 32-bit numbers in a register
-# From this share of weights in a row on, to add all of it takes less time than to add its weights one by one: frequent
-# features have weights for many labels, and most of the products are theirs. It takes twice the memory at most.
+# From this share of weights in a row on, adding the whole row takes less time than adding its weights one by one:
+# frequent features have weights for many labels and need most of the products. Memory at most doubles.
 _DENSE_FROM = 0.25
 # An instance whose gradients are all below this in absolute value hardly moves the weights of a block of labels.
-# Where gradients are subsampled, one in this many of these moves them, by this many times its gradients.
+# If gradients are subsampled, one in this many of these instances moves them, by this many times its gradients.
 SMALL_GRADIENT, THINNED_TO_ONE_IN = 0.01, 8
-# 2 C times the weight of a cell, at most: what is larger would not be a number in 32 bits.
+# The largest 2 C times the weight of a cell: larger values might overflow in 32 bits.
 LARGEST_COST = 1e30
 
 
 @dataclass(frozen=True)
 class WeightRows:
-    """Sparse weights of D features and q labels, arranged for the prediction of many labels. Made by `of`."""
+    """Sparse weights of D features and q labels, arranged for predicting many labels. Made by `of`."""
 
-    sparse: csr_array  # float32, shape (D, q): all weights; or none, where all rows are dense
+    sparse: csr_array  # float32, shape (D, q): all weights; or none, if all rows are dense
     dense: np.ndarray  # float32, shape (m, q): the rows with many weights
-    place: np.ndarray  # int32, shape (D,): where a row is among the dense ones; -1 for the others
+    place: np.ndarray  # int32, shape (D,): the index of each row among the dense ones; -1 for the others
 
     @classmethod
     def of(cls, weights: np.ndarray | csr_array) -> "WeightRows":
-        """Take weights of shape (D, q)."""
+        """Arrange weights of shape (D, q)."""
         D, q = weights.shape
         if isinstance(weights, np.ndarray):
             return cls(csr_array((D, q), dtype=np.float32), weights, np.arange(D, dtype=np.int32))
@@ -64,30 +64,30 @@ class WeightRows:
 
     @cached_property
     def _rest(self) -> csr_array:
-        """The weights that are in no dense row."""
+        """The weights outside the dense rows."""
         return only_entries(self.sparse, self.place[entry_rows(self.sparse)] < 0)
 
 
 def kernel(run: Run) -> ModuleType:
-    """Return the module of a run that has PU-SGD, dual coordinate descent and predictions."""
+    """Return the run's module for PU-SGD, dual coordinate descent and predictions."""
     return import_module(f"mpu_cli.core.kernels.{'numba' if run.compiled else 'numpy'}_kernel")
 
 
 def descent(run: Run, gradient: Gradient) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
-    """Return PU-SGD of a run on the gradient of a loss: NumPy's, unless that is the PU loss, whose is compiled."""
+    """Return the run's PU-SGD function for a loss gradient; only that for the PU loss may be compiled."""
     if gradient is pu_gradient:
         return kernel(run).descend
     return partial(import_module("mpu_cli.core.kernels.numpy_kernel").descend, gradient=gradient)
 
 
-# Instances: few enough to take some hundred megabytes at most; up to as many, the order is random altogether.
+# Instances per group: few enough to take a few hundred megabytes at most; up to this many, the order is fully random.
 _GROUP = 131_072
-# Enough to fill some pages of memory, few enough for a group to have thousands of blocks: instances may be sorted.
+# Instances per block: enough to fill a few pages of memory, but a group has thousands of blocks, as data may be sorted.
 _BLOCK = 32
 
 
 def shuffled(rows: np.ndarray, batch_size: int, seed: int) -> np.ndarray:
-    """Put instances, ascending, in the order in which they fall into batches, and batches into groups."""
+    """Put instances, given in ascending order, in the order in which they are cut into batches and groups."""
     rng = np.random.default_rng(seed)
     groups = _groups(-(-len(rows) // batch_size), batch_size)
     if len(groups) > 1:
@@ -110,8 +110,8 @@ def _groups(n_batches: int, batch_size: int) -> list[slice]:
     return [slice(g * n_batches // n_groups, (g + 1) * n_batches // n_groups) for g in range(n_groups)]
 
 
-# Batches of more instances than this are made anew at each visit: few epochs are needed, and kept they take several
-# times the memory of the data.
+# With more instances than this, batches are rebuilt at each visit: few epochs are needed, and storing the batches would
+# take several times the memory of the data.
 _KEPT_INSTANCES = 100_000
 
 
@@ -119,7 +119,7 @@ _KEPT_INSTANCES = 100_000
 class Batch:
     """A mini-batch of B instances."""
 
-    rows: np.ndarray  # int, shape (B,): which instances of the features
+    rows: np.ndarray  # int, shape (B,): the numbers of the instances in the features
     columns: np.ndarray  # int, shape (u,): the sparse features that occur in the batch
     sparse: csr_array  # shape (B, u): their values
     transposed: csr_array  # shape (u, B)

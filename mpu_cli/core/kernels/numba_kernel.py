@@ -1,8 +1,8 @@
 """The kernel compiled by numba: the same steps as `numpy_kernel`, which is the reference, in the same order.
 
-Weights are stored label-contiguous, so that the innermost loops run over the labels of a block and become SIMD code.
-Nothing of the data is copied: instances are read from the one CSR array in the order given. With many labels, no matrix
-of all scores is ever made (`top_scores`).
+Weights are stored contiguously by label, so that the innermost loops run over the labels in a block and become SIMD
+code. The data are not copied: instances are read from the single CSR array in the given order. With many labels, a
+matrix of all scores is never made (`top_scores`).
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from mpu_cli.core.kernels import LARGEST_COST, SIMD, SMALL_GRADIENT, THINNED_TO_
 from mpu_cli.core.predictions import Top
 from mpu_cli.runtime.compilation import compiled, fused_inlined, inlined
 
-# Labels learned together: a row of weights then fills few cache lines, and two threads share the labels of RCV1.
+# Labels learned together: a row of weights fills few cache lines, and two threads can share the labels of RCV1.
 BLOCK_SIZE = 64
 
 
@@ -37,7 +37,7 @@ def descend(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise the PU loss of a block of labels; arguments and result as in `numpy_kernel.descend`."""
     n, q = len(batches.rows), annotated.shape[1]
-    padded = -(-q // SIMD) * SIMD  # loops without a remainder took 0.8 of the time for 45 labels
+    padded = -(-q // SIMD) * SIMD  # without remainders, loops took 0.8 of the time for 45 labels
     n_batches = -(-n // batches.size)
     v = np.zeros((batches.features.width, padded), np.float32)
     if weights is not None:
@@ -63,7 +63,7 @@ def descend(
 
 
 def scores(features: Features, weights: np.ndarray) -> np.ndarray:
-    """Product of features and weights; arguments and result as in `numpy_kernel.scores`."""
+    """Return the product of features and weights; arguments and result as in `numpy_kernel.scores`."""
     D = features.sparse.shape[1]
     z = features.dense @ weights[D:]
     _add_sparse_product(features.sparse.indptr, features.sparse.indices, features.sparse.data, weights, z)
@@ -71,21 +71,21 @@ def scores(features: Features, weights: np.ndarray) -> np.ndarray:
 
 
 def _of_instances(batches: Batches) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]:
-    """Return the arrays of the sparse features, which may have either type of indices; dense features; rows."""
+    """Return the arrays of the sparse features, whose indices may have either type; the dense features; the rows."""
     sparse = batches.features.sparse
     rows = batches.rows.astype(np.int64, copy=False)
     return (sparse.indptr, sparse.indices, sparse.data), batches.features.dense, rows
 
 
 def _of_block(matrix: csr_array) -> tuple[np.ndarray, ...]:
-    """Return the arrays of the matrix of a block of labels, of one type each: for others code is compiled anew."""
+    """Return the arrays of a block's label matrix, always in the same types, since others would be compiled anew."""
     types = np.int64, np.int32, np.float32
     arrays = matrix.indptr, matrix.indices, matrix.data
     return tuple(array.astype(kind, copy=False) for array, kind in zip(arrays, types, strict=True))
 
 
 def frequency_arrays(frequency: LabelFrequency, padded: int) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-    """Return the rates of labels, padded with 1, and where c is not the rate of its label: arrays of one type each."""
+    """Return label rates, padded with 1, and cells whose c is not the rate of their label, always in the same types."""
     rates = np.pad(frequency.rates, (0, padded - len(frequency.rates)), constant_values=1)
     of_instances, cells = frequency.exceptions()
     return rates, (of_instances, *_of_block(cells))
@@ -93,7 +93,7 @@ def frequency_arrays(frequency: LabelFrequency, padded: int) -> tuple[np.ndarray
 
 @fused_inlined
 def _add_product(indices, values, p, stop, weights, row):
-    """Add the product of an instance and weights, four features at a time: sums are read and written less often."""
+    """Add the product of an instance and weights, four features at a time, to read and write the sums less often."""
     while p + 4 <= stop:
         x0, x1, x2, x3 = values[p], values[p + 1], values[p + 2], values[p + 3]
         w0, w1, w2, w3 = weights[indices[p]], weights[indices[p + 1]], weights[indices[p + 2]], weights[indices[p + 3]]
@@ -133,12 +133,12 @@ def _epoch(
     bias_step,
     decay,
 ):
-    """One pass over the batches; changes v and bias. t counts the instances seen before.
+    """Make one pass over the batches, changing v and bias. t counts the instances seen before.
 
-    Where one_in is more than 1, gradients are thinned, as by `numpy_kernel.thinned`.
+    If one_in is more than 1, gradients are thinned, as by `numpy_kernel.thinned`.
 
     `sparse`, `annotations` and `added`, the offsets, are the arrays of CSR matrices; the exceptions are cells whose
-    c is not the rate of their label, as `frequency_arrays` gives them.
+    c is not the rate of their label, from `frequency_arrays`.
     """
     indptr, indices, values = sparse
     label_indptr, labels, annotation = annotations
@@ -209,7 +209,7 @@ def _epoch(
 
 @compiled()
 def look_up(c, rates, of_instance, cell_labels, of_cells, first, end):
-    """Put c of each cell of an instance into an array; within `_epoch` this made all of it take 1.06 of the time."""
+    """Write c of each cell of an instance to an array; within `_epoch`, it made the epoch take 1.06 of the time."""
     if np.isnan(of_instance):
         c[:] = rates
     else:
@@ -222,8 +222,8 @@ def look_up(c, rates, of_instance, cell_labels, of_cells, first, end):
 def _gradient(z, annotated, c, shrink, bias, powers):
     """Replace the products z = w.x of one instance by the gradient; see `mpu_cli.core.loss.pu_logistic.pu_gradient`.
 
-    e^z is 2^n e^r with whole n and |r| <= log(2) / 2: e^r by a polynomial (the one of the Cephes library), 2^n by its
-    bits. Two loops without a branch or a call, which become SIMD code; a library's exp would not.
+    e^z is 2^n e^r with an integer n and |r| <= log(2) / 2: e^r by the polynomial of the Cephes library, 2^n by its
+    bits. Two loops without branches or calls become SIMD code; with a library's exp they would not.
     """
     one = np.float32(1)
     two_to_n = powers.view(np.float32)
@@ -246,12 +246,12 @@ def _gradient(z, annotated, c, shrink, bias, powers):
         z[k] = (one - annotated[k]) * unlabelled - annotated[k] * negative
 
 
-# Scores that are looked at together: mostly none of them is large enough.
+# Scores that are checked together: usually none of them is large enough.
 _TOGETHER = 64
 
 
 def top_scores(matrix: csr_array, weights: WeightRows, bias: np.ndarray, top: Top) -> csr_array:
-    """Largest scores of each instance; arguments and result as in `numpy_kernel.top_scores`."""
+    """Return the largest scores of each instance; arguments and result as in `numpy_kernel.top_scores`."""
     n, most = matrix.shape[0], min(top.most, len(bias))
     columns, scores, counts = np.empty((n, most), np.int32), np.empty((n, most), np.float32), np.empty(n, np.int64)
     below = np.nextafter(np.float32(logit(top.least)), np.float32(-np.inf))
@@ -265,9 +265,9 @@ def top_scores(matrix: csr_array, weights: WeightRows, bias: np.ndarray, top: To
 
 
 def _arrays(matrix: csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the arrays of a matrix in the same types always, so that there is one compiled form.
+    """Return the arrays of a matrix, always in the same types, so that code is compiled once.
 
-    Unsigned indices are not tested for counting from the end, which cost a fifth of the time.
+    Unsigned indices need no check for negative values, which took a fifth of the time.
     """
     indices = matrix.indices.astype(np.int32, copy=False).view(np.uint32)
     return matrix.indptr.astype(np.int64, copy=False), indices, matrix.data
@@ -277,7 +277,7 @@ def _arrays(matrix: csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _keep_largest(
     indptr, indices, values, w_indptr, w_indices, w_values, place, dense, bias, below, columns, scores, counts
 ):
-    """Put the largest scores above `below` of each instance, in descending order, and their labels into two arrays."""
+    """Write each instance's largest scores above `below`, in descending order, and their labels to two arrays."""
     most = columns.shape[1]
     z = np.empty_like(bias)
     for i in range(columns.shape[0]):
@@ -316,7 +316,7 @@ def _keep_largest(
 
 @inlined
 def _add(z, x, indices, values, t, stop):
-    """Add sparse weights, eight at a time: a row has each label once, so no sum waits for the one before."""
+    """Add sparse weights, eight at a time: a row has each label once, so the sums are independent."""
     while t + 8 <= stop:
         a, b, c, d = indices[t], indices[t + 1], indices[t + 2], indices[t + 3]
         e, f, g, h = indices[t + 4], indices[t + 5], indices[t + 6], indices[t + 7]
@@ -346,7 +346,7 @@ def descend_dual(
     n, q = len(batches.rows), annotated.shape[1]
     padded = -(-q // SIMD) * SIMD
     D, d = batches.features.sparse.shape[1], batches.features.dense.shape[1]
-    # Of dense features, a row for each label: it is longer than a row for each feature where labels are few.
+    # For dense features, one row per label, which is longer than one row per feature if labels are few.
     v, v_dense = np.zeros((D, padded), np.float32), np.zeros((q, d), np.float32)
     bias, a = np.zeros(padded, np.float32), np.zeros((n, padded), np.float32)
     rates, exceptions = frequency_arrays(frequency, padded)
@@ -363,7 +363,7 @@ def descend_dual(
 def _pass(
     sparse, dense, rows, annotations, added, order, norms, rates, exceptions, cost, bias_norm, v, v_dense, bias, a
 ):
-    """One pass over the instances; changes v, v_dense, bias and the dual variables a, in the order of the rows."""
+    """Make one pass over the instances in the order of the rows, changing v, v_dense, bias and the dual variables a."""
     indptr, indices, values = sparse
     label_indptr, labels, _ = annotations
     of_instances, cell_indptr, cell_labels, of_cells = exceptions
@@ -406,7 +406,7 @@ def _pass(
 
 @compiled(fused=True)
 def _step(z, y, k, a, norm):
-    """Move the dual variables of an instance, and replace its scores by the changes."""
+    """Update the dual variables of an instance, and replace its scores by the changes."""
     one, zero = np.float32(1), np.float32(0)
     for j in range(len(z)):
         after = max(a[j] - (k[j] * (y[j] * z[j] - one) + a[j]) / (k[j] * norm + one), zero)

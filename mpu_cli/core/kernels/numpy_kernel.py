@@ -1,4 +1,4 @@
-"""The kernel in NumPy, the reference, which reads like the formulas: PU-SGD, and dual coordinate descent."""
+"""The reference kernel in NumPy, written like the formulas: PU-SGD and dual coordinate descent."""
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
@@ -12,9 +12,9 @@ from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.core.loss.squared_hinge import cell_weights
 from mpu_cli.core.predictions import Top
 
-# Labels learned together: many, since every block pays for the gathering of weights again.
+# Labels learned together: many, since weights are gathered again for each block.
 BLOCK_SIZE = 128
-# Scores that are computed at a time where only the largest are kept.
+# Scores computed at a time if only the largest are kept.
 _SCORES = 1 << 20
 
 
@@ -37,25 +37,25 @@ def descend(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise the loss of a block of labels by stochastic gradient descent (Kong et al. 2014, Section 2.1).
 
-    With step eta_t = eta0 / (1 + lambda eta0 t) and the weight decay taken implicitly, w <- w / (1 + lambda eta_t)
-    an instance, the product of all decays up to t telescopes to a_t = 1 / (1 + lambda eta0 t). So w_t = a_t v_t where
-    v moves by the constant step eta0: the decay never touches the weights that a batch does not use.
+    With step eta_t = eta0 / (1 + lambda eta0 t) and implicit weight decay, w <- w / (1 + lambda eta_t) per instance,
+    the product of all decays up to t telescopes to a_t = 1 / (1 + lambda eta0 t). So w_t = a_t v_t, where v moves by
+    the constant step eta0, and the decay does not need to change the weights that a batch does not use.
 
-    The result is the mean of the weights after each epoch of the second half, the larger one of an odd number
-    (averaged SGD, Polyak and Juditsky 1992), which takes out part of the noise of the last steps.
+    The result is the mean of the weights after each epoch in the second half, rounded up for an odd number of epochs
+    (averaged SGD, Polyak and Juditsky 1992), which removes part of the noise of the last steps.
 
     `batches`: visited in a new random order every epoch (`visited`).
-    `annotated`: bool or float32, shape (N, q): the positives of all instances of the features
+    `annotated`: bool or float32, shape (N, q): the positives of all instances in the features
     (`LabelFrequency.positives`), or the weights with which these count as annotated.
-    `frequency`: of all instances of the features and q labels, in single precision.
-    `bias`: float32, shape (q,): where the biases start.
+    `frequency`: for all instances in the features and q labels, in single precision.
+    `bias`: float32, shape (q,): the initial biases.
     `step`, `bias_step`: eta0 of the weights and of the biases.
     `decay`: lambda.
     `epochs`: passes over the batches.
-    `weights`: float32, shape (width, q): where the weights start. Default: zero.
-    `seen`: instances that these weights have been learned from before: t starts there.
-    `offsets`: float32, shape (N, q): what is added to the scores of all instances of the features.
-    `thin`: whether weights may move by a sample of the small gradients, as `thinned` draws it.
+    `weights`: float32, shape (width, q): the initial weights. Default: zero.
+    `seen`: the number of instances that these weights were learned from before: t starts there.
+    `offsets`: float32, shape (N, q): added to the scores of all instances in the features.
+    `thin`: whether weights may move by a sample of the small gradients, drawn by `thinned`.
     `gradient`: of the loss (`core.loss.Loss`).
     Returns: `weights`: float32, shape (width, q); `bias`: float32, shape (q,).
     """
@@ -92,11 +92,11 @@ def descend(
 
 
 def thinned(gradient: np.ndarray, first: int, epoch: int) -> np.ndarray:
-    """Gradient subsampling (B x q): leave out most instances with small gradients, and weight others to keep the mean.
+    """Subsample gradients (B x q): drop most instances with small gradients, and weight the others to keep the mean.
 
-    With many labels, most instances have nothing to do with a block, and moving its weights by each takes half of the
-    time. One in that many is due, others in each epoch; the instances are in random order, of which the first one here
-    has the place `first`, so that the sum of the gradients is right on average.
+    With many labels, most instances are unrelated to a block, and moving its weights by each of them takes half the
+    time. One in `THINNED_TO_ONE_IN` is used, different ones in each epoch. Since instances are in random order, in
+    which the first one here has the place `first`, the sum of the gradients is right on average.
     """
     small = np.abs(gradient).max(axis=1) < np.float32(SMALL_GRADIENT)
     due = (first + np.arange(len(gradient)) + epoch) % THINNED_TO_ONE_IN == 0
@@ -105,15 +105,15 @@ def thinned(gradient: np.ndarray, first: int, epoch: int) -> np.ndarray:
 
 
 def scores(features: Features, weights: np.ndarray) -> np.ndarray:
-    """Product of features (n x D) and weights (D x q): float32, n x q."""
+    """Return the product of features (n x D) and weights (D x q): float32, n x q."""
     D = features.sparse.shape[1]
     return features.sparse @ weights[:D] + features.dense @ weights[D:]
 
 
 def top_scores(matrix: csr_array, weights: WeightRows, bias: np.ndarray, top: Top) -> csr_array:
-    """Largest scores of each instance (n x D) among those that stand for `top.least` at least: float32, shape (n, q).
+    """Return each instance's largest scores with a probability of at least `top.least`: float32, shape (n, q).
 
-    They may be 0, and are in ascending order of labels.
+    They may be 0, and are in ascending order of labels. `matrix`: shape (n, D).
     """
     n, q = matrix.shape[0], len(bias)
     in_scores = Top(top.most, float(logit(top.least)))
@@ -138,14 +138,14 @@ def descend_dual(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise ||w||^2 / 2 + C sum of weighted squared hinges for a block of labels (Hsieh et al. 2008, Algorithm 1).
 
-    The dual variable a of a cell with y = +-1 and weight m is moved to the best place while all others stay, so that
+    The dual variable a of a cell with y = +-1 and weight m is set to its optimum with all others fixed, so that
     w = sum of a y x at any time:
 
         k = 2 C m,   a <- max(a - (k (y z - 1) + a) / (k ||x||^2 + 1), 0).
 
-    The bias is the weight of one more feature, so it is regularised too. Instances are visited in a new random order in
-    each pass: with mini-batches as they are, and only their order new, ten passes were 1 % from the least on bibtex,
-    and not 0.0003 %. Within 32 instances, scores are kept up to date by their products.
+    The bias is the weight of an additional feature, so it is regularised too. Instances are visited in a new random
+    order in each pass: with a new order of the same mini-batches only, the objective after ten passes was 1 % above its
+    minimum on bibtex, not 0.0003 %. Within 32 instances, scores are updated by the products of the instances.
 
     `batches`, `annotated`, `frequency`, `epochs`, `rng`, `offsets`: as for `descend`.
     `bias_norm`: the square of the feature whose weight is the bias.

@@ -1,1 +1,1 @@
-"""What is known of labels beside annotations: verdicts of people, implications, their names."""
+"""Information about labels besides annotations: human verdicts, implications, names."""

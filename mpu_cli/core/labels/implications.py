@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 class Implications:
     """Pairs of a narrower and a broader label, transitively closed.
 
-    `pairs`: narrower and broader label, by their numbers in files. Labels that imply each other are the same to this.
-    Numbers below 0 are of labels not in use, which only hand on what they imply.
+    `pairs`: narrower and broader label, by their numbers in files. Labels that imply each other are equivalent here.
+    Numbers below 0 are labels not in use, which only pass on their implications.
 
     >>> rules = Implications([(7, 3), (3, 1)])
     >>> rules.broader(7), rules.broader(1)
@@ -24,7 +24,7 @@ class Implications:
             self._broader.setdefault(narrower, set()).add(broader)
 
     def broader(self, label: int) -> set[int]:
-        """Return all labels that a label implies, itself aside."""
+        """Return all labels that a label implies, except itself."""
         implied: set[int] = set()
         ahead = [label]
         while ahead:
@@ -46,17 +46,17 @@ class Implications:
         """Return which labels are implied by other labels of each instance, whether it has them or not.
 
         `labels`: bool, shape (n, q).
-        `ids`, `wanted`: int, shapes (q,) and (r,): as for `among`: the label of each column, and the labels to tell of.
+        `ids`, `wanted`: int, shapes (q,) and (r,), as for `among`: the label of each input and output column.
         Returns: bool, shape (n, r).
         """
         return csr_array(labels.astype(np.int32) @ self.among(ids, wanted).astype(np.int32)) > 0
 
     def agreement(self, labels: csr_array, ids: np.ndarray) -> tuple[float, float, int]:
-        """Measure how well the rules fit annotations, and how well they would with narrower and broader labels swapped.
+        """Measure how well the rules fit annotations, and how well with narrower and broader labels swapped.
 
         `labels`, `ids`: as for `implied`.
-        Returns: the share of the next broader labels of annotated ones that are annotated too; the same of the next
-        narrower ones; and how many there are, of the fewer of both.
+        Returns: the share of the next broader labels of annotated labels that are annotated too; the same for the next
+        narrower labels; and the smaller of the numbers of both.
         """
         rules = _pairs(self.next_broader(), ids, ids).astype(np.int32)
         implied = [csr_array(labels.astype(np.int32) @ matrix) for matrix in (rules, rules.T)]
@@ -65,7 +65,7 @@ class Implications:
 
     @property
     def circle(self) -> list[int]:
-        """Some labels that imply each other in turn, the first of them also as the last; empty without such."""
+        """Return labels that imply each other in turn, with the first repeated at the end; empty if there are none."""
         try:
             TopologicalSorter(self._broader).prepare()
         except CycleError as error:
@@ -78,7 +78,7 @@ class Implications:
         return np.array(sorted(labels), np.int64)
 
     def next_broader(self) -> dict[int, tuple[int, ...]]:
-        """Return the next broader labels of each label that has some: what labels not in use hand on is theirs."""
+        """Return the next broader labels of each label that has any, including those via labels not in use."""
         found: dict[int, tuple[int, ...]] = {}
         for label in sorted(label for label in self._broader if label >= 0):
             several = (self.broader(wide) if wide < 0 else {wide} for wide in self._broader[label])

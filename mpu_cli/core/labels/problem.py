@@ -1,7 +1,7 @@
-"""The data of a training: instances, their annotations, and what else is known of their labels.
+"""The training data: instances, their annotations, and other information about their labels.
 
-Repeated texts, and lines that stand in a file twice, often have the same annotations: what is learned from one is no
-prediction of the other out of fold. Where folds are dealt, they belong together (`core.validation.deal`).
+Repeated texts, and duplicate lines in a file, often have the same annotations: a model that has learned from one does
+not predict the other out of fold. So they are kept in the same fold (`core.validation.deal`).
 """
 
 from dataclasses import KW_ONLY, dataclass, fields, replace
@@ -14,7 +14,7 @@ from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.predictions import CellList
 from mpu_cli.errors import DataError
 
-# Where features have few values, most instances repeat others by chance: fewer different ones are not kept together.
+# If features have few values, most instances repeat others by chance: with fewer different ones, none stay together.
 _FEWEST = 50
 _ENTRIES = 1 << 20
 _ODD = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np.uint64)
@@ -23,8 +23,8 @@ _ODD = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], np
 def kin_of(features: csr_array) -> np.ndarray | None:
     """Return, for each instance, the first one with the same features: int, shape (n,).
 
-    Instances with one feature or none count as different: they are alike by chance. None where all instances differ, or
-    only few do.
+    Instances with at most one feature count as different, since they are equal by chance. None if all instances
+    differ, or only few do.
     """
     n = features.shape[0]
     filled = np.flatnonzero(np.diff(features.indptr) > 1)
@@ -38,7 +38,7 @@ def kin_of(features: csr_array) -> np.ndarray | None:
 
 
 def hashes_of(features: csr_array) -> np.ndarray:
-    """Return a hash of the features of each instance, whatever their order: uint64, shape (n,)."""
+    """Return a hash of each instance's features, in any order: uint64, shape (n,)."""
     hashes = np.zeros(features.shape[0], np.uint64)
     indptr = features.indptr.astype(np.int64)
     starts = np.searchsorted(indptr, np.arange(0, max(features.nnz, 1), _ENTRIES), side="right") - 1
@@ -58,10 +58,10 @@ def hashes_of(features: csr_array) -> np.ndarray:
 
 
 def joined(kin: np.ndarray | None, same_fold: np.ndarray | None) -> np.ndarray | None:
-    """Return which instances stay in one fold: equal ones, as of `kin_of`, and what the user puts together.
+    """Return which instances stay in one fold: equal ones, from `kin_of`, and those that the user groups.
 
-    Where equal instances would join nearly all that the user keeps apart, the user's alone. DataError where all
-    instances are to be in one fold.
+    If equal instances would join nearly all of the user's groups, only the user's groups count. DataError if all
+    instances would be in one fold.
     """
     if same_fold is not None and len(same_fold) > 1 and (same_fold == same_fold[0]).all():
         raise DataError("all instances belong to the same fold, so nothing is left to learn from")
@@ -77,19 +77,19 @@ def joined(kin: np.ndarray | None, same_fold: np.ndarray | None) -> np.ndarray |
 
 
 def share_repeated(kin: np.ndarray | None) -> float:
-    """Return the share of the instances that repeat an earlier one."""
+    """Return the share of instances that repeat an earlier one."""
     return 0.0 if kin is None else float(np.mean(kin != np.arange(len(kin))))
 
 
 @dataclass(frozen=True)
 class Answers(CellList):
-    """Whether labels are true in some cells that are not annotated."""
+    """Whether the label is true in each of some unannotated cells."""
 
     true: np.ndarray  # bool, shape (m,)
 
     @classmethod
     def none(cls) -> "Answers":
-        """Return no answers."""
+        """Return an empty list of answers."""
         return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool))
 
 
@@ -101,7 +101,7 @@ class InstanceGroups:
     names: tuple[str, ...]  # the name of each group
 
     def sums(self, of_instances: np.ndarray) -> np.ndarray:
-        """Add up numbers of instances in each group: float64, shape (groups,)."""
+        """Sum per-instance numbers in each group: float64, shape (groups,)."""
         return np.bincount(self.of_instances, of_instances, len(self.names))
 
     def rows(self, index: np.ndarray | slice) -> "InstanceGroups":
@@ -111,38 +111,38 @@ class InstanceGroups:
 
 @dataclass(frozen=True)
 class Problem:
-    """The data of a training. What a user chooses is in `core.options.Options`."""
+    """The training data. The user's options are in `core.options.Options`."""
 
     features: csr_array  # float32, shape (n, D)
     labels: csr_array  # bool, shape (n, q): annotated labels
     _: KW_ONLY
-    # int, shape (n,): Instances with equal numbers stay in one fold; None: by their features
+    # int, shape (n,): instances with equal numbers stay in one fold; None: those with equal features
     kin: np.ndarray | None = None
-    verified: VerifiedLabels | None = None  # what people have decided, beyond the annotations
-    # The instances that were drawn at random and completely reviewed. The label frequency c comes from these, one for
-    # each label, unless it is given.
+    verified: VerifiedLabels | None = None  # human decisions, besides the annotations
+    # The instances that were drawn at random and completely reviewed. Unless c is given, the label frequency of each
+    # label comes from these.
     sampled: np.ndarray | None = None
-    # The instances of a second file with complete label sets, drawn from the same population. Where c is neither
-    # given nor told by a review, it comes from the rates of labels in both files.
+    # The instances of a second file with complete label sets, drawn from the same population. If c is neither given
+    # nor estimated from a review, it comes from the rates of labels in both files.
     second: np.ndarray | None = None
     # Answers to questions, on cells that were drawn by chance. Unless c is given, it comes from these and `sampled`.
     answers: Answers | None = None
     origins: csr_array | None = None  # int8, shape (n, q): the `HowDecided` of cells in `verified`
-    groups: InstanceGroups | None = None  # groups of instances that have a label frequency of their own
-    # int, shape (n,): Instances with equal numbers stay in one fold, as equal instances do
+    groups: InstanceGroups | None = None  # groups of instances with their own label frequencies
+    # int, shape (n,): instances with equal numbers stay in one fold, like equal instances
     same_fold: np.ndarray | None = None
-    # float32, shape (q, any): A vector for each label, zero where there is none: the direction of the mean of the
-    # prior of its weights (`core.labels.side_information`)
+    # float32, shape (q, any): a vector for each label, or zero: the direction of the mean of the prior of its weights
+    # (`core.labels.side_information`)
     label_features: csr_array | None = None
 
     @property
     def is_reviewed(self) -> bool:
-        """Whether there are complete label sets to estimate c from."""
+        """Whether there are complete label sets for estimating c."""
         return any(rows is not None and len(rows) for rows in (self.sampled, self.second))
 
     @classmethod
     def extended(cls, problem: "Problem", **more: Any) -> Self:
-        """Return a problem as one of this class, with these values of the fields that it adds or changes."""
+        """Convert a problem to this class, with the given values for added or changed fields."""
         shared = {field.name: getattr(problem, field.name) for field in fields(Problem)}
         return cls(**(shared | more))
 

@@ -1,13 +1,13 @@
-"""Side information of the labels of a level: a prior of their weights, and their negative sample.
+"""Side information about the labels of a level: a prior of their weights, and their negative sample.
 
-Names teach: a Gaussian prior of the weights has the label's own features as its mean. A label called "Digital
-television" is likely where these words stand. So label k gets a vector v_k in the space of the features, of unit
-length, such as the vector of its name; zero where it has none. Its weights are regularised towards a v_k in place
-of 0, and start there: w_k = a v_k + u_k, with lambda / 2 ||u_k||^2 in the objective. So u_k is learned as w_k is
-without a prior, from scores to which a v_k . x is added.
+Names are informative: the mean of a Gaussian prior of a label's weights is given by the label features. A label called
+"Digital television" is likely in instances that contain these words. So label k gets a vector v_k of unit length in
+the feature space, such as the vector of its name, or zero if it has none. Its weights are regularised towards a v_k
+instead of 0, and start there: w_k = a v_k + u_k, with lambda / 2 ||u_k||^2 in the objective. So u_k is learned like
+w_k without a prior, from scores to which a v_k . x is added.
 
-A label without annotations cannot be learned. Where labels are many, as in a thesaurus of which few
-are in use, its weights are along v_k. Its bias is lower, the more instances have its name (`unannotated_bias`).
+A label without annotations cannot be learned. With many labels, as in a thesaurus with few labels in use, its weights
+are along v_k. The more instances contain its name, the lower its bias (`unannotated_bias`).
 """
 
 from dataclasses import dataclass, replace
@@ -19,48 +19,48 @@ from scipy.special import expit, logit
 from mpu_cli.core.features import Columns, Features, entry_rows, unit_rows
 from mpu_cli.core.predictions import STACKED_FROM, Block, Predictions, at_least, count_positives
 
-# Instances that tell how many labels without annotations are to be expected, and bins of their scores.
+# The number of instances used to set the expected number of labels without annotations, and of bins for their scores.
 _DRAWN, _BINS = 500, 4_096
-# Log odds that are none.
+# Log odds whose probability is practically 0 or 1.
 _FURTHEST = 40.0
 _ROWS = 128
 
 
 @dataclass(frozen=True)
 class Prior:
-    """The vectors of q labels, and the n instances whose products with them are wanted."""
+    """The vectors of q labels, and the n instances to multiply with them."""
 
     vectors: csc_array  # float32, shape (D, q): the columns v_k, each of unit length or zero
-    # float32, shape (n, D): by column, so that a product takes no longer than there are instances with
-    # the features of the label
+    # float32, shape (n, D): by column, so that the time for a product depends only on the instances with the
+    # features of the label
     instances: csc_array
-    # Where labels are many, those without annotations do not learn; None: all labels do, and all of their weights.
+    # With many labels, those without annotations do not learn; None: all labels learn, and all of their weights.
     # `positives`: bool, shape (n, q): annotated labels, corrected by verified ones
-    # `columns`: the features that the instances or the vectors of annotated labels have: whose weights can move
+    # `columns`: the features of the instances, or of vectors of annotated labels, whose weights can change
     positives: csr_array | None = None
     columns: Columns | None = None
 
     @classmethod
     def of(cls, features: Features, label_features: csr_array) -> "Prior":
-        """Make one for some instances.
+        """Make a prior for the given instances.
 
-        `label_features`: float32, shape (q, D): a row for each label, of any length.
+        `label_features`: float32, shape (q, D): a vector of any length for each label.
         """
         return cls(csc_array(unit_rows(label_features).T), features.as_sparse().tocsc())
 
     def sparing(self, features: Features, positives: csr_array) -> "Prior":
-        """Return a prior under which labels without a positive instance keep the weights of their names."""
+        """Return a prior with which labels without positive instances keep the weights of their label features."""
         of_annotated = csr_array(self.vectors[:, np.flatnonzero(count_positives(positives))].T)
         return replace(self, positives=positives, columns=Columns.occurring(features.as_sparse(), of_annotated))
 
     def counts(self, rows: np.ndarray | slice) -> np.ndarray | None:
-        """Count how many of these instances have each label: int, shape (q,); None where all labels learn."""
+        """Count how many of these instances have each label: int, shape (q,); None if all labels learn."""
         return None if self.positives is None else count_positives(self.positives[rows])
 
     def of_next_level(self, predictions: Predictions, width: int) -> "Prior":
-        """Return the same for a higher level, with predictions as features, whose mean is 0.
+        """Return the same for a higher level, which has predictions as features, with a mean weight of 0.
 
-        Of those of many labels, the ones that are large enough count.
+        With many labels, only predictions that are large enough count.
         """
         v, columns = self.vectors, self.columns
         if columns is not None and not isinstance(predictions, np.ndarray):
@@ -71,14 +71,14 @@ class Prior:
         return replace(self, vectors=vectors, columns=columns)
 
     def mean(self, block: Block, weight: float) -> csc_array:
-        """Return a v_k of a block of labels that learn: float32, shape (D, k), or of learnable columns alone."""
+        """Return a v_k for a block of labels that learn: float32, shape (D, k), or with learnable columns only."""
         v = self.vectors[:, block]
         if self.columns is not None:
             v = csc_array(self.columns.of(csr_array(v.T)).T)
         return csc_array(v * np.float32(weight))
 
     def offsets(self, block: Block, weight: float) -> csr_array:
-        """Return a v_k . x_i of a block of labels: float32, shape (n, k)."""
+        """Return a v_k . x_i for a block of labels: float32, shape (n, k)."""
         v = self.vectors[:, block]
         shape = self.instances.shape[1], v.shape[1]
         weighted = csc_array((v.data * np.float32(weight), v.indices, v.indptr), shape=shape)
@@ -90,7 +90,7 @@ class NegativeSample:
     """The instances that each group of labels is learned from."""
 
     group_of: np.ndarray  # int32, shape (q,): the group of each label, from 0
-    instances: csr_array  # bool, shape (groups, n): where a group is learned from an instance
+    instances: csr_array  # bool, shape (groups, n): whether a group is learned from an instance
 
     def groups(self) -> list[np.ndarray]:
         """Return the labels of each group, ascending."""
@@ -98,15 +98,15 @@ class NegativeSample:
         return np.split(order, np.cumsum(np.bincount(self.group_of))[:-1])
 
     def instances_of(self, labels: Block) -> np.ndarray:
-        """Return the instances that some labels, all of one group, are learned from, ascending."""
+        """Return the instances that labels in a single group are learned from, ascending."""
         group = self.group_of[labels][0]
         return self.instances.indices[self.instances.indptr[group] : self.instances.indptr[group + 1]]
 
     def widened(self, predictions: csr_array) -> "NegativeSample":
-        """Return the same, where groups also learn from instances with a predicted label of the group.
+        """Return a sample in which groups also learn from instances with a predicted label of the group.
 
-        `predictions`: float32, shape (n, q): by models that have not seen the instances; those that are features of the
-        next level count.
+        `predictions`: float32, shape (n, q): from models that have not seen the instances; only those used as features
+        of the next level count.
         """
         features = at_least(predictions, STACKED_FROM)
         cells = [
@@ -117,7 +117,7 @@ class NegativeSample:
 
 
 def joined_cells(shape: tuple[int, int], cells: list[tuple[np.ndarray, np.ndarray]]) -> csr_array:
-    """Return a matrix that is true in the cells of these lists of rows and columns."""
+    """Return a matrix that is true in the listed cells, given as rows and columns."""
     rows, columns = (np.concatenate(part) for part in zip(*cells, strict=True))
     return csr_array((np.ones(len(rows), bool), (rows, columns)), shape=shape)
 
@@ -125,20 +125,20 @@ def joined_cells(shape: tuple[int, int], cells: list[tuple[np.ndarray, np.ndarra
 def unannotated_bias(
     instances: csr_array, rows: np.ndarray, vectors: csr_array, expected: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the biases of labels without annotations, by the instances that have none of them.
+    """Return the biases of labels without annotations, from instances that are not annotated with them.
 
-    An instance with all features of a label that is annotated nowhere speaks against it: with m of them, odds are
-    divided by m + 1 (Laplace's rule of succession). What labels have in common is such that as many of them as there
-    are to be are expected of an instance.
+    An instance that has all features of a label without annotations is evidence against the label: with m of them, the
+    odds are divided by m + 1 (Laplace's rule of succession). A common term of all biases makes the mean number of
+    labels per instance equal to `expected`.
 
     `instances`: float32, shape (n, D).
-    `rows`: int, shape (m,): the instances that have none of the labels.
+    `rows`: int, shape (m,): the instances, which have none of the labels.
     `vectors`: float32, shape (D, k): the weights of the labels, a v_k.
-    `expected`: how many of these labels an instance has on average; above 0.
-    `rng`: draws the instances that it is measured on.
+    `expected`: the mean number of these labels per instance; above 0.
+    `rng`: draws the instances for measuring it.
     Returns: float32, shape (k,).
 
-    Each of two labels is named in every other instance, in which one of them is to be expected.
+    Each of two labels is named in every other instance, in which one of them is expected.
 
     >>> instances, vectors = csr_array(np.eye(2, dtype=np.float32)), csr_array(6 * np.eye(2, dtype=np.float32))
     >>> unannotated_bias(instances, np.arange(2), vectors, 0.5, np.random.default_rng(0)).round(2).tolist()
@@ -165,9 +165,9 @@ def unannotated_bias(
 
 
 def times_named(instances: csr_array, rows: np.ndarray, vectors: csr_array) -> np.ndarray:
-    """Count the instances of some rows (n x D) that have all features of each vector (D x k): int, shape (k,).
+    """Count the instances in some rows (n x D) that have all features of each vector (D x k): int, shape (k,).
 
-    Vectors without features are not counted.
+    The count is 0 for vectors without features.
 
     >>> instances = csr_array(np.array([[1, 2, 0], [1, 0, 0]]))
     >>> times_named(instances, np.arange(2), csr_array(np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0]]))).tolist()
@@ -176,7 +176,7 @@ def times_named(instances: csr_array, rows: np.ndarray, vectors: csr_array) -> n
     ones = csr_array((np.ones(vectors.nnz, np.float32), vectors.indices, vectors.indptr), shape=vectors.shape)
     sizes = np.bincount(vectors.indices, minlength=vectors.shape[1])
     named = np.zeros(vectors.shape[1], np.int64)
-    for start in range(0, len(rows), _ROWS):  # the product of all would take much memory
+    for start in range(0, len(rows), _ROWS):  # the product of all rows would take much memory
         some = instances[rows[start : start + _ROWS]]
         some = csr_array((np.ones(some.nnz, np.float32), some.indices, some.indptr), shape=some.shape)
         shared = csr_array(some @ ones)

@@ -1,9 +1,9 @@
-"""What is known of cells (instance, label) beyond their annotations.
+"""Verdicts on cells (instance, label), besides their annotations.
 
-An annotation says that a label is true; its absence says little. A verdict of people settles a cell (instance, label):
-the label is true, or it is false, or the cell is to be ignored. An instance whose label set is complete is a verdict on
-all of its cells: what is annotated is true, the rest is false. What another label of its instance implies may be known
-to be true. A cell that is known takes five bytes, an instance one; the others take nothing.
+An annotation indicates that a label is true; its absence says little. A human verdict decides a cell: the label is
+true, or it is false, or the cell is to be ignored. A complete label set decides all cells of the instance: the
+annotated labels are true, and the others are false. Labels that are implied by another label of the instance may be
+known to be true. A decided cell takes five bytes, an instance one, and other cells take nothing.
 """
 
 from collections.abc import Sequence
@@ -25,22 +25,22 @@ class Verdict(IntEnum):
     TRUE = 1
     FALSE = 2
     IGNORED = 3
-    IMPLIED = 4  # true since another label of the instance is: nobody need have annotated it
+    IMPLIED = 4  # true because another label of the instance is; not necessarily annotated
 
 
 class HowDecided(IntEnum):
-    """How somebody came to decide on a cell. Where a cell was decided twice, the larger one counts."""
+    """How a cell came to be decided. If it was decided twice, the larger value counts."""
 
-    ADDED = -1  # nobody had suggested it
+    ADDED = -1  # it was not suggested
     UNKNOWN = 0
-    IN_ORDER = 1  # it is on a list of suggestions that was answered from its first line on, and no line was skipped
+    IN_ORDER = 1  # it is in a list of suggestions that was answered from its first line on, without skipping lines
 
 
 TRUE_CELLS = (Verdict.TRUE, Verdict.IMPLIED)
-# Of the implied labels of data, at least this share is annotated where they have been filled in: a few instances may
-# have come since, and elsewhere the share is c or less.
+# At least this share of the implied labels is annotated if they have been filled in: a few instances may have been
+# added since. Otherwise, the share is at most c.
 _FILLED_IN = 0.95
-# Where cells are: their instances and their labels, both from 0.
+# The positions of cells: their instances and labels, both from 0.
 Places = tuple[Sequence[int], Sequence[int]]
 _NOWHERE: Places = ((), ())
 
@@ -49,13 +49,13 @@ _NOWHERE: Places = ((), ())
 class VerifiedLabels:
     """Verdicts on the cells of n instances and q labels. Made by `of`.
 
-    A verdict outweighs the annotation: an annotated label that is verified as false is a negative. The verdict on a
-    cell outweighs that on its instance.
+    A verdict overrides the annotation: an annotated label that is verified as false is a negative. The verdict on a
+    cell overrides the one on its instance.
 
     `cells`: csr_array of int8, shape (n, q): the `Verdict` on each cell that has one, in ascending order; UNKNOWN is
     not stored.
-    `instances`: int8, shape (n,): on all other cells of an instance: UNKNOWN; FALSE, where its label set is complete,
-    so that what is annotated is true and all else false; or IGNORED.
+    `instances`: int8, shape (n,): the verdict on all other cells of an instance: UNKNOWN; FALSE, if its label set is
+    complete, so that annotated labels are true and the others false; or IGNORED.
     """
 
     cells: csr_array
@@ -71,14 +71,14 @@ class VerifiedLabels:
         ignored: Places = _NOWHERE,
         complete: Sequence[int] | Sequence[bool] | np.ndarray = (),
     ) -> "VerifiedLabels":
-        """Take verdicts from lists.
+        """Make verdicts from lists.
 
         `shape`: (n, q).
-        `true`, `false`, `ignored`: the instances and the labels, from 0, of the cells with this verdict.
-        `complete`: int, or n bool: the instances whose label set is complete.
+        `true`, `false`, `ignored`: the instances and labels, from 0, of the cells with this verdict.
+        `complete`: int, or bool of shape (n,): the instances whose label sets are complete.
         Raises DataError (a cell has two different verdicts).
 
-        Of three instances and two labels: label 1 is true of instance 0, and all labels of instance 2 are annotated.
+        With three instances and two labels, label 1 is true in instance 0, and the label set of instance 2 is complete.
 
         >>> verified = VerifiedLabels.of((3, 2), true=([0], [1]), complete=[2])
         >>> verified.verdicts()
@@ -103,17 +103,17 @@ class VerifiedLabels:
         return cls(csr_array((verdicts[first], columns[first], indptr), shape=shape), instances)
 
     def with_implied(self, implied: csr_array, annotated: csr_array) -> "VerifiedLabels":
-        """Return the same where implied labels are known to be true, if they have been filled in; else these.
+        """Return these verdicts with implied labels as true, if these have been filled in; else unchanged.
 
-        They have been where nearly all of them are annotated. Elsewhere nobody has said that they are true: people may
-        annotate the narrowest labels alone.
+        They have been filled in if nearly all of them are annotated. If not, people have not stated that they are true,
+        and may annotate only the narrowest labels.
 
-        `implied`: csr_array of bool, shape (n, q): what other annotated labels of an instance imply, whether it is
-        annotated or not.
+        `implied`: csr_array of bool, shape (n, q): labels implied by other annotated labels of the instance, annotated
+        or not.
         """
         rows, columns = implied.nonzero()
         there = annotated[rows, columns].astype(bool) if len(rows) else np.zeros(0, bool)
-        # What people have said of a cell, or of all cells of an instance that are not annotated, counts for more.
+        # Human verdicts on a cell, or on all unannotated cells of an instance, take precedence.
         open_ = values_at(self.cells, rows, columns) == Verdict.UNKNOWN
         open_ &= there | (self.instances[rows] == Verdict.UNKNOWN)
         if not open_.any() or there[open_].mean() < _FILLED_IN:
@@ -123,11 +123,11 @@ class VerifiedLabels:
         return VerifiedLabels(csr_array(self.cells + known), self.instances)
 
     def without_implied(self, labels: csr_array) -> csr_array:
-        """Return some labels (bool, n x q) without those that are known since they are implied."""
+        """Return labels (bool, n x q) without those that are known because they are implied."""
         return csr_array(labels > (self.cells == Verdict.IMPLIED))
 
     def count_implied(self) -> np.ndarray:
-        """Count the instances in which each label is known since it is implied: int, shape (q,)."""
+        """Count the instances in which each label is known because it is implied: int, shape (q,)."""
         return np.bincount(self.cells.indices[self.cells.data == Verdict.IMPLIED], minlength=self.cells.shape[1])
 
     def rows(self, index: np.ndarray | slice) -> "VerifiedLabels":
@@ -139,24 +139,24 @@ class VerifiedLabels:
         return VerifiedLabels(self.cells[:, columns], self.instances)
 
     def widened(self, ids: np.ndarray, every: np.ndarray) -> "VerifiedLabels":
-        """Return the same with more labels, without verdicts: from columns `ids` to `every`, as `widened` does."""
+        """Return the same with more labels, which have no verdicts: from columns `ids` to `every`, like `widened`."""
         return VerifiedLabels(widened(self.cells, ids, every), self.instances)
 
     def as_annotated(self) -> "VerifiedLabels":
-        """Return the same without single cells that were found to be true: their annotation speaks for itself again.
+        """Return the same without single cells that were found to be true, so that only their annotations count.
 
-        Which cells are checked may depend on their annotation, as where a model suggests labels that are missing. So
-        what was found must not be added to an estimate by annotations, in which each stands for 1 / c true labels.
+        Which cells are checked may depend on their annotation, for example if a model suggests missing labels. So found
+        labels must not be added to an estimate by annotations, in which each represents 1 / c true labels.
         """
         single = np.repeat(self.instances == Verdict.UNKNOWN, np.diff(self.cells.indptr))
         return VerifiedLabels(only_entries(self.cells, ~(single & (self.cells.data == Verdict.TRUE))), self.instances)
 
     def left_to_chance(self) -> "VerifiedLabels":
-        """Return the same for the question how often true labels are annotated: complete instances tell nothing of it.
+        """Return verdicts for estimating how often true labels are annotated, which complete instances do not show.
 
-        The cells of complete instances and of implied labels are IGNORED, and labels found to be true are as in
-        `as_annotated`. (Were they left out, and with them labels that are true and not annotated, c would seem to rise
-        with every finding.)
+        The cells of complete instances and of implied labels are IGNORED, and labels found to be true are treated as in
+        `as_annotated`. (Leaving them out would remove true labels that are not annotated, so that the estimate of c
+        would rise with every found label.)
         """
         whole = self.instances != Verdict.UNKNOWN
         outside = ~np.repeat(whole, np.diff(self.cells.indptr))
@@ -165,7 +165,7 @@ class VerifiedLabels:
         return VerifiedLabels(cells, np.where(whole, Verdict.IGNORED, Verdict.UNKNOWN).astype(np.int8))
 
     def part(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
-        """Part the positives into annotated labels without a verdict, and those known to be true, annotated or not."""
+        """Split the positives into annotated labels without a verdict, and those known to be true, annotated or not."""
         rows = entry_rows(annotated)
         alone = values_at(self.cells, rows, annotated.indices) == Verdict.UNKNOWN
         by_chance = only_entries(annotated, alone & (self.instances[rows] == Verdict.UNKNOWN))
@@ -175,7 +175,7 @@ class VerifiedLabels:
         return by_chance, of_complete + confirmed
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Return the verdicts on some cells, as `verdicts` does."""
+        """Return the verdicts on the given cells, like `verdicts`."""
         of_cells = values_at(self.cells, rows, columns)
         return np.where(of_cells != Verdict.UNKNOWN, of_cells, self.instances[rows])
 
@@ -195,17 +195,17 @@ class VerifiedLabels:
         return alone + np.count_nonzero(self.instances == Verdict.IGNORED) - settled
 
     def verdicts(self) -> np.ndarray:
-        """Return the verdict on every cell, where FALSE on an annotated cell of a complete instance means TRUE."""
+        """Return the verdict on every cell; FALSE on an annotated cell in a complete instance means TRUE."""
         cells = self.cells.toarray()
         return np.where(cells, cells, self.instances[:, None])
 
 
 def annotated_by_chance(labels: csr_array, verified: VerifiedLabels | None) -> csr_array:
-    """Return annotations (bool, n x q) that tell how often true labels are annotated."""
+    """Return the annotations (bool, n x q) that show how often true labels are annotated."""
     return labels if verified is None else verified.left_to_chance().part(labels)[0]
 
 
 def widened(matrix: csr_array, ids: np.ndarray, every: np.ndarray) -> csr_array:
-    """Return the columns of a subset of the labels as places among all; both are ascending numbers of labels."""
+    """Widen a matrix from the labels `ids` to the labels `every`; both are ascending numbers of labels."""
     columns = np.searchsorted(every, ids).astype(matrix.indices.dtype)
     return csr_array((matrix.data, columns[matrix.indices], matrix.indptr), shape=(matrix.shape[0], len(every)))
