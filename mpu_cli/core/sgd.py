@@ -251,7 +251,7 @@ def train_block(data: TrainingSet, block: Block, start: LinearModel, seen: int =
     loss = loss_named(settings.loss)
     frequency = task.frequency.block(block).single_precision()
     batches = data.batches(block)
-    n = max(len(batches.rows), 1)  # the weights decay by the number of instances without those left out
+    n = max(len(batches.rows), 1)  # total decay is the same as if instances left out were visited
     step = settings.step / data.mean_squared_norm
     weights, mean, offsets = start.weights if len(start.weights) else None, None, None
     if prior is not None and settings.prior:

@@ -158,7 +158,7 @@ def _train_level(
     if fold_rows:
         with task.run.step(f"predicting level {number} out of fold", len(fold_rows)) as tick:
             held_out = predict_out_of_fold(task, fold_rows, tick, features_of)
-    if task.settings.prior:  # labels that a model has not seen in annotations may be predicted
+    if task.settings.prior:  # with a prior, models also predict labels whose annotations they have not seen
         made_by = source_models([holding_out(task, rows) for rows in fold_rows] or whole)
         held_out = replace(held_out, made_by=made_by)
     return model, held_out
