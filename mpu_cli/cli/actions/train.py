@@ -37,7 +37,7 @@ from mpu_cli.core import stacking
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, STANDARDISED, Options
 from mpu_cli.core.selection import TrainingResult
-from mpu_cli.errors import STANDARD_STREAM, FilesError, MpuError, RejectedError, counted, without_secrets
+from mpu_cli.errors import STANDARD_STREAM, FilesError, MpuError, RejectedError, counted, shown, without_secrets
 from mpu_cli.inputs.training_data import ClusterData, Sources, cluster_data, frequency_file, read_training_data
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.parallel import in_background
@@ -293,10 +293,10 @@ def command(
 ) -> None:
     """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     if output is None:
-        if sources.file == "-":
-            raise click.UsageError("Standard input has no name from which to name the model: give -o MODEL.")
         if isinstance(sources.file, Files):
             raise click.UsageError("Several FILEs have no single name from which to name the model: give -o MODEL.")
+        if sources.file == STANDARD_STREAM or Path(sources.file).is_relative_to("/dev"):
+            raise click.UsageError(f"{shown(sources.file)} has no name from which to name the model: give -o MODEL.")
         output = default_model(str(sources.file))
     elif str(output) == "-":
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
