@@ -1,6 +1,6 @@
 """The features a level learns from: sparse columns, then dense columns, side by side; scaled, or those of a kernel.
 
-Scaling is for data in which one column has far larger numbers than others. A model trained on scaled features is
+Scaling is for data in which one column has far larger numbers than others, or values are nearly constant. A model trained on scaled features is
 converted to one of the original features (`StackedModel.unscaled`), so that predicting does not need scaling.
 
 The features of an RBF kernel replace an instance's own, so that a linear model of them is not linear in x. They are
@@ -196,8 +196,10 @@ _CONSTANT = 1e-6
 # The number of instances used to decide whether columns are uneven.
 _ENOUGH = 2_000
 # Columns are uneven if one has this share of the squared length of the instances, and this many times an equal share;
-# or if mean squares of filled columns differ by this factor.
+# or if mean squares of filled columns differ by this factor; or if instances are as coherent as this: then most of their
+# squared length is that of their mean, which scaling subtracts.
 _SHARE, _TIMES, _FACTOR = 0.1, 10.0, 100.0
+_ALIKE = 0.9 * _TOGETHER
 _DOMINATING = 0.9
 
 
@@ -216,7 +218,7 @@ class Dominating(NamedTuple):
 
 
 def unevenness(features: Features) -> tuple[bool, Dominating | None]:
-    """Compare the sizes of columns on some of the instances, evenly spaced.
+    """Compare the sizes of columns, and of their means, on some of the instances, evenly spaced.
 
     Returns: whether scaling may help; and the column that dominates all others, if there is one.
     """
@@ -232,9 +234,10 @@ def unevenness(features: Features) -> tuple[bool, Dominating | None]:
     differ = len(filled) > 1 and bool(filled.max() >= _FACTOR * np.quantile(filled, 0.1))
     sizes = np.divide(squares, counts, out=np.zeros_like(squares), where=counts > 0)  # of values, squared
     others = np.delete(sizes, column)[np.delete(counts, column) > 0]
-    is_large = len(others) > 0 and bool(sizes[column] >= _FACTOR * np.median(others))
-    dominating = Dominating(column, share) if share >= _DOMINATING and is_large else None
-    return differ or share >= min(max(_SHARE, _TIMES / width), _DOMINATING), dominating
+    has_large_values = len(others) > 0 and bool(sizes[column] >= _FACTOR * np.median(others))
+    dominating = Dominating(column, share) if share >= _DOMINATING and has_large_values else None
+    is_large = share >= min(max(_SHARE, _TIMES / width), _DOMINATING)
+    return differ or is_large or features.coherence >= _ALIKE, dominating
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,7 @@ class Instances(Problem):
 
     features: Features
     columns: Columns | None = None  # the features that have columns; None: all
-    # `uneven`, `dominating`: whether the sizes of the unscaled columns differ so much that scaling may help, and the
-    # number of the feature with nearly all of the squared length of the instances
+    # `uneven`, `dominating`: as from `unevenness` of the unscaled features; the number is that of the feature
     uneven: bool = False
     dominating: Dominating | None = None
     share_repeated: float = 0.0  # of the instances: those kept together with an earlier one with the same features

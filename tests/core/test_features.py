@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array, hstack
+from sklearn.metrics import f1_score
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mpu_cli import MPUClassifier
@@ -265,6 +266,18 @@ def test_what_is_uneven():
     assert (uneven, dominating.column) == (True, 200)
     halves = np.random.default_rng(0).random((200, 60)) * np.repeat([1, 255], 30)
     assert unevenness(Features.of(as_features(halves))) == (True, None)
+    nearly_constant = np.random.default_rng(0).random((200, 60)) < 0.95
+    assert unevenness(Features.of(as_features(nearly_constant))) == (True, None)
+
+
+def test_columns_that_are_nearly_always_one_are_scaled():
+    """As where a table has a column for each value that is absent: one value in twenty tells the label."""
+    rng = np.random.default_rng(0)
+    Y = rng.random((400, 8)) < 0.1
+    absent = ~np.hstack([Y, rng.random((400, 600)) < 0.05])
+    model = MPUClassifier(levels=1).fit(absent[:200].astype(np.float32), Y[:200])
+    assert model.record_["scaling"] in SCALINGS
+    assert f1_score(Y[200:], model.predict(absent[200:].astype(np.float32)), average="micro") > 0.9
 
 
 def test_a_column_that_dominates_is_named():
