@@ -242,7 +242,8 @@ class Sample:
         frequency = LabelFrequency.naive(self.labels.shape, self.verified)
         coherence = self.features.coherence
         epochs = sgd.default_epochs(len(self.features), coherence)
-        settings = Settings(_NAIVE_COST, sgd.default_step(epochs, coherence), epochs)
+        cost = sgd.cost_for(self.features, _NAIVE_COST)
+        settings = Settings(cost, sgd.default_step(epochs, coherence), epochs)
         return dense_out_of_fold(self.task(frequency, settings), self.fold_rows, tick)
 
 

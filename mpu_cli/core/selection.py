@@ -369,9 +369,8 @@ def _starting(population: Instances, options: Options, loss: str) -> Settings:
     """Return the initial settings for choosing, including those that the options set."""
     start, many = loss_named(loss), len(population.annotations) > FEW_LABELS
     if start.has_step:
-        coherence = population.features.coherence
-        epochs = options.epochs or default_epochs(len(population), coherence, many)
-        begin = default_settings(epochs, coherence, many, loss)
+        epochs = options.epochs or default_epochs(len(population), population.features.coherence, many)
+        begin = default_settings(epochs, population.features, many, loss)
     else:
         squared_length = max(population.features.mean_squared_norm(), LEAST)
         cost = min(COSTS, key=lambda cost: abs(np.log(cost * squared_length / start.cost)))

@@ -28,8 +28,9 @@ BATCH_SIZE, LARGE_BATCH_SIZE = 32, 64
 _MANY, _FEW_SHARED = 25_000, 2.0
 # The initial eta0: the largest for a single pass, and the largest product with the coherence of the instances.
 _LARGEST_STEP, _STABLE = 8.0, 12.0
-# The candidates for C.
-COSTS = tuple(float(f"{m}e{e}") for e in range(-3, 6) for m in (1, 3))
+# The candidates for C, and the largest power of ten by which it is larger for instances shorter than 1.
+COSTS = tuple(float(f"{m}e{e}") for e in range(-3, 13) for m in (1, 3))
+_MOST_SHORTER = 10
 # The maximum number of passes with many labels.
 _EPOCHS_OF_MANY = 3
 # eta0 of the biases over eta0 of the weights for unit-length instances: small, since biases start near their optimum,
@@ -308,12 +309,22 @@ def default_epochs(n: int, coherence: float = 1.0, many: bool = False) -> int:
     return int(np.ceil(np.clip(max(50_000 / n, _LARGEST_STEP / _bold_step(coherence)), 1, 5)))
 
 
-def default_settings(epochs: int, coherence: float = 1.0, many: bool = False, loss: str = DEFAULT) -> Settings:
+def default_settings(epochs: int, features: Features, many: bool = False, loss: str = DEFAULT) -> Settings:
     """Return the initial settings for choosing. Rare labels, as most of many are, need larger C and eta0."""
-    start = loss_named(loss)
+    start, coherence = loss_named(loss), features.coherence
     if many and start.cost_of_many is not None:
-        return Settings(start.cost_of_many, 2 * _bold_step(coherence), epochs, thin=True, loss=loss)
-    return Settings(start.cost, default_step(epochs, coherence), epochs, loss=loss)
+        cost = cost_for(features, start.cost_of_many)
+        return Settings(cost, 2 * _bold_step(coherence), epochs, thin=True, loss=loss)
+    return Settings(cost_for(features, start.cost), default_step(epochs, coherence), epochs, loss=loss)
+
+
+def cost_for(features: Features, cost: float) -> float:
+    """Return C for instances, given that for unit length: larger by a power of ten if their squared length is below.
+
+    Otherwise, the weights would be too short. Longer instances keep C: few passes do not make their weights too long.
+    """
+    shorter = np.floor(-np.log10(features.mean_squared_norm()))
+    return cost * 10.0 ** int(np.clip(shorter, 0, _MOST_SHORTER))
 
 
 def default_step(epochs: int, coherence: float = 1.0) -> float:

@@ -270,6 +270,14 @@ def test_what_is_uneven():
     assert unevenness(Features.of(as_features(nearly_constant))) == (True, None)
 
 
+def test_small_numbers_are_learned_like_others():
+    X, Y = texts(300)
+    S = Y & (np.random.default_rng(2).random(Y.shape) < 0.7)
+    whole, small = (MPUClassifier(levels=1).fit(X * size, S).record_ for size in (1, np.float32(1e-4)))
+    assert small["c"] == pytest.approx(whole["c"], abs=0.01)
+    assert small["expected_micro_f1"] == pytest.approx(whole["expected_micro_f1"], abs=0.01)
+
+
 def test_columns_that_are_nearly_always_one_are_scaled():
     """As where a table has a column for each value that is absent: one value in twenty tells the label."""
     rng = np.random.default_rng(0)

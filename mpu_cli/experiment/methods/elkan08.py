@@ -60,7 +60,7 @@ class Method:
         ones = LabelFrequency.of(1.0, S.shape)
         kin = kin_of(X)
         sample = Sample(Instances(features, S, kin=kin), _SAMPLE, self.folds, run)
-        settings = default_settings(self.epochs or default_epochs(n, features.coherence), features.coherence)
+        settings = default_settings(self.epochs or default_epochs(n, features.coherence), features)
         if self.cost is None:
             _, (settings, held_out) = choose_settings(Trial(sample.task(ones, settings), sample.fold_rows))
             settings = step_for_all(settings, sample.share)
