@@ -24,6 +24,8 @@ _DENSE_FROM = 0.25
 _ROWS, _ENTRIES = 1 << 14, 1 << 20
 # For `coherence`: the number of instances, that of a small mini-batch, and the number of draws.
 _TOGETHER, _DRAWS = 32, 8
+# Instances this many times as long as the median one are cut to this length.
+_LONGEST = 30.0
 # The most features to look up in a table, which would be large with more.
 _MOST_LOOKED_UP = 1 << 24
 
@@ -87,6 +89,17 @@ class Features:
             gram = (sparse @ sparse.T).toarray() + dense @ dense.T
             ratios.append(np.linalg.eigvalsh(gram)[-1] / (np.trace(gram) / len(gram) or 1))
         return max(float(np.mean(ratios)), 1.0)
+
+    def shortened(self) -> "Features":
+        """Return the same instances, but none far longer than most: steps go by the mean squared norm."""
+        lengths = np.sqrt(self.squared_norms)
+        longest = _LONGEST * float(np.median(lengths[lengths > 0])) if lengths.any() else 0.0
+        if lengths.max(initial=0) <= longest:
+            return self
+        factors = (longest / np.maximum(lengths, longest)).astype(np.float32)
+        sparse = self.sparse.copy()
+        sparse.data *= factors[entry_rows(sparse)]
+        return Features(sparse, self.dense * factors[:, None])
 
     def mean_squared_norm(self, rows: np.ndarray | slice = slice(None)) -> float:
         """Return the mean squared norm of these instances; 1 if all are zero."""

@@ -51,7 +51,7 @@ class Instances(Problem):
             width = max(matrix.shape[1], of_labels.shape[1])
             matrix, of_labels = with_width(matrix, width), with_width(of_labels, width)
         occurring = Columns.occurring(matrix, *([] if of_labels is None else [of_labels]))
-        features = Features.of(occurring.narrowed(matrix))
+        features = Features.of(occurring.narrowed(matrix)).shortened()
         of_labels = None if of_labels is None else occurring.narrowed(of_labels)
         uneven, dominating = unevenness(features)
         if dominating is not None and occurring.are_few:

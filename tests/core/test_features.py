@@ -278,6 +278,17 @@ def test_small_numbers_are_learned_like_others():
     assert small["expected_micro_f1"] == pytest.approx(whole["expected_micro_f1"], abs=0.01)
 
 
+def test_a_few_instances_that_are_far_longer_ruin_nothing():
+    X, Y = texts(500)
+    long = np.where(np.arange(500) % 50 == 7, np.float32(1000), np.float32(1))
+    S = Y & (np.random.default_rng(2).random(Y.shape) < 0.7)
+    f1 = []
+    for given in (X, csr_array(X.multiply(long[:, None]), dtype=np.float32)):
+        predicted = MPUClassifier(c=0.7, levels=1).fit(given[:300], S[:300]).predict(given[300:])
+        f1.append(f1_score(Y[300:], predicted, average="micro"))
+    assert f1[1] > f1[0] - 0.03
+
+
 def test_columns_that_are_nearly_always_one_are_scaled():
     """As where a table has a column for each value that is absent: one value in twenty tells the label."""
     rng = np.random.default_rng(0)
