@@ -65,7 +65,7 @@ class Listed:
         listed = slice(decided, decided + _TOP)
         posterior = posterior_at(self.probabilities, self.evidence.frequency, self.rows[listed], self.columns[listed])
         share, size, found = self.true[listed].mean(), len(posterior), []
-        levels = np.repeat(np.tile(suggestions._LEVELS, 2), 3)
+        levels = np.repeat(np.tile(suggestions._LEVELS, len(suggestions._SLOPES_BY_LISTS)), 3)
         for mean, deviation in PRIORS:
             weights = flat.weights * np.exp(-(((levels - mean) / deviation) ** 2) / 2)
             right = replace(flat, weights=weights / weights.sum()).expected_right(posterior)
