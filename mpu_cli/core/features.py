@@ -1,7 +1,8 @@
 """The features a level learns from: sparse columns, then dense columns, side by side; scaled, or those of a kernel.
 
-Scaling is for data in which one column has far larger numbers than others, or values are nearly constant. A model trained on scaled features is
-converted to one of the original features (`StackedModel.unscaled`), so that predicting does not need scaling.
+Scaling is for data in which one column has far larger numbers than others, or values are nearly constant. A model
+trained on scaled features is converted to one of the original features (`StackedModel.unscaled`), so that predicting
+does not need scaling.
 
 The features of an RBF kernel replace an instance's own, so that a linear model of them is not linear in x. They are
 computed with scikit-learn by Nyström's method (Williams and Seeger, "Using the Nyström Method to Speed Up Kernel
@@ -209,8 +210,8 @@ _CONSTANT = 1e-6
 # The number of instances used to decide whether columns are uneven.
 _ENOUGH = 2_000
 # Columns are uneven if one has this share of the squared length of the instances, and this many times an equal share;
-# or if mean squares of filled columns differ by this factor; or if instances are as coherent as this: then most of their
-# squared length is that of their mean, which scaling subtracts.
+# or if mean squares of filled columns differ by this factor; or if instances are as coherent as this: then their mean,
+# which scaling subtracts, has most of their squared length.
 _SHARE, _TIMES, _FACTOR = 0.1, 10.0, 100.0
 _ALIKE = 0.9 * _TOGETHER
 _DOMINATING = 0.9
