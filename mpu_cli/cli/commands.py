@@ -35,6 +35,7 @@ from mpu_cli.cli.options import (
 from mpu_cli.cluster import EXPECTED, Address
 from mpu_cli.core.options import FrequencyOptions, Options
 from mpu_cli.errors import CONTROL, STANDARD_STREAM, MpuError
+from mpu_cli.experiment import method_names
 from mpu_cli.runtime.options import (
     LARGEST_POSITIVE,
     LEAST_FREQUENCY,
@@ -331,8 +332,8 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
     option(
         "--methods",
         Parsed("method[:option=value...],...", methods_of),
-        "mpu, mpu-paper, br, elkan08, m3l-linear, m3l-rbf, well, or your own: file.py, or module:Class. Options follow "
-        "after colons; tuned=True chooses the threshold on held-out training data by expected micro-F1.",
+        f"{', '.join(method_names())}, or your own: file.py, or module:Class. Options follow after colons; "
+        "tuned=True chooses the threshold on held-out training data by expected micro-F1.",
         default="mpu,br",
     ),
     option(

@@ -13,7 +13,6 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import takewhile
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,13 +27,9 @@ from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal, without
 from mpu_cli.errors import MpuError, one_line
+from mpu_cli.experiment import method_names
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
-
-
-def names() -> list[str]:
-    """Return the names of the methods in this directory."""
-    return sorted(module.name.replace("_", "-") for module in iter_modules(__path__))
 
 
 def make(label: str, run: Run) -> Any:
@@ -75,7 +70,7 @@ def _class(name: str = "", attribute: str = "", *more: str) -> Any:
     try:
         if more:
             raise AttributeError
-        if name in names():
+        if name in method_names():
             module = import_module(f"{__name__}.{name.replace('-', '_')}")
         elif name.endswith(".py"):
             spec = spec_from_file_location(Path(name).stem, name)
@@ -93,7 +88,7 @@ def _class(name: str = "", attribute: str = "", *more: str) -> Any:
         why = f" ({one_line(str(error))})" if str(error) else ""
         raise MpuError(
             f"{':'.join(filter(None, (name, attribute, *more)))!r} is not a method{why}: "
-            f"give {', '.join(names())}, a file.py with a class Method, or module:Class"
+            f"give {', '.join(method_names())}, a file.py with a class Method, or module:Class"
         ) from None
 
 

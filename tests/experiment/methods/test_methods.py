@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
-from mpu_cli.experiment import methods
+from mpu_cli.experiment import method_names, methods
 from mpu_cli.runtime.run import Run
 from tests.conftest import ROOT
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
@@ -26,7 +26,7 @@ QUICK = {
     "m3l-linear": "m3l-linear:cost=0.3",
     "m3l-rbf": "m3l-rbf:cost=0.05:gamma=0.2",
 }
-VARIANTS = [QUICK.get(name, name) for name in methods.names()]
+VARIANTS = [QUICK.get(name, name) for name in method_names()]
 VARIANTS.append("elkan08:cost=10:epochs=3:elkan_variant=weighted:c_method=e2")
 TOY = """
 import numpy as np
@@ -103,11 +103,12 @@ def test_options_reach_their_method(problem, label, option):
 
 def test_a_method_is_one_file_in_the_directory(run, digits, tmp_path, monkeypatch):
     """No other file has to be changed for it."""
-    monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
+    monkeypatch.setattr(methods, "__path__", path := [*methods.__path__, str(tmp_path)])
+    monkeypatch.setattr(methods.__spec__, "submodule_search_locations", path)
     (tmp_path / "toy_one.py").write_text(TOY)
     result = run.ok("experiment", digits[0], "--methods", "toy-one:least=0.3", "--out", tmp_path / "out", *FEW)
     assert "| toy-one:least=0.3 | **0." in result.stdout
-    assert "toy-one" in methods.names()
+    assert "toy-one" in method_names()
 
 
 @pytest.mark.parametrize("label", ["toy.py:least=0.3", "./toy.py", "{}/toy.py", "toy_module:Method:least=0.3"])
