@@ -295,7 +295,7 @@ def command(
     if output is None:
         if isinstance(sources.file, Files):
             raise click.UsageError("Several FILEs have no single name from which to name the model: give -o MODEL.")
-        if sources.file == STANDARD_STREAM or Path(sources.file).is_relative_to("/dev"):
+        if sources.file == STANDARD_STREAM or str(Path(sources.file).parent) in ("/dev", "/dev/fd"):
             raise click.UsageError(f"{shown(sources.file)} has no name from which to name the model: give -o MODEL.")
         output = default_model(str(sources.file))
     elif str(output) == "-":
