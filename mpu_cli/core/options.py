@@ -39,8 +39,9 @@ class FrequencyOptions:
     features: str | None = declared(
         Kind(words=(AUTO, *FEATURES)),
         None,
-        "linear: the features of the data. standardised, largest: divided by their standard deviation or largest "
-        "absolute value. rbf: an approximate RBF kernel. auto: the one with the highest expected F1.",
+        "linear: the features of the data. standardised, largest: centred if most instances have them, and divided by "
+        "their standard deviation or largest absolute value. rbf: an approximate RBF kernel. auto: the one with the "
+        "highest expected F1.",
     )
     folds: int | None = declared(
         Integer(2, MOST_INSTANCES, words=(AUTO,)), None, "Cross-validation folds. auto: 2 to 5, fewer for large data."
