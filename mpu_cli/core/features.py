@@ -25,8 +25,8 @@ _DENSE_FROM = 0.25
 _ROWS, _ENTRIES = 1 << 14, 1 << 20
 # For `coherence`: the number of instances, that of a small mini-batch, and the number of draws.
 _TOGETHER, _DRAWS = 32, 8
-# Instances this many times as long as the median one are cut to this length.
-_LONGEST = 30.0
+# The few instances that are this many times as long as this quantile of all are cut to this length.
+_LONGEST, _USUAL = 30.0, 0.95
 # The most features to look up in a table, which would be large with more.
 _MOST_LOOKED_UP = 1 << 24
 
@@ -92,10 +92,12 @@ class Features:
         return max(float(np.mean(ratios)), 1.0)
 
     def shortened(self) -> "Features":
-        """Return the same instances, but none far longer than most: steps go by the mean squared norm."""
+        """Return the same instances, but none far longer than nearly all: steps go by the mean squared norm."""
         lengths = np.sqrt(self.squared_norms)
-        longest = _LONGEST * float(np.median(lengths[lengths > 0])) if lengths.any() else 0.0
-        if lengths.max(initial=0) <= longest:
+        if not lengths.any():
+            return self
+        longest = _LONGEST * np.quantile(lengths[lengths > 0], _USUAL, method="lower")
+        if lengths.max() <= longest:
             return self
         factors = (longest / np.maximum(lengths, longest)).astype(np.float32)
         sparse = self.sparse.copy()

@@ -29,8 +29,8 @@ _MANY, _FEW_SHARED = 25_000, 2.0
 # The initial eta0: the largest for a single pass, and the largest product with the coherence of the instances.
 _LARGEST_STEP, _STABLE = 8.0, 12.0
 # The candidates for C, and the largest power of ten by which it is larger for instances shorter than 1.
-COSTS = tuple(float(f"{m}e{e}") for e in range(-3, 13) for m in (1, 3))
-_MOST_SHORTER = 10
+COSTS = tuple(float(f"{m}e{e}") for e in range(-3, 27) for m in (1, 3))
+_MOST_SHORTER = 24
 # The maximum number of passes with many labels.
 _EPOCHS_OF_MANY = 3
 # eta0 of the biases over eta0 of the weights for unit-length instances: small, since biases start near their optimum,
