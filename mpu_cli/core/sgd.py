@@ -324,7 +324,7 @@ def cost_for(features: Features, cost: float) -> float:
     Otherwise, the weights would be too short. Longer instances keep C: few passes do not make their weights too long.
     """
     shorter = np.floor(-np.log10(features.mean_squared_norm()))
-    return cost * 10.0 ** int(np.clip(shorter, 0, _MOST_SHORTER))
+    return float(f"{cost}e{int(np.clip(shorter, 0, _MOST_SHORTER))}")  # exactly one of `COSTS`
 
 
 def default_step(epochs: int, coherence: float = 1.0) -> float:
