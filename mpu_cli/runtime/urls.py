@@ -4,14 +4,14 @@ Credentials come from the environment, as the package for each protocol defines.
 that may contain credentials.
 """
 
-import io
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any, cast
+from typing import Any
 
 from mpu_cli.errors import InputError, without_secrets
+from mpu_cli.runtime.files import Joined
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _STREAMED = ("http", "https")  # servers need not support byte ranges, so these are read from start to end
@@ -39,7 +39,7 @@ def file_name(source: str | Path) -> Path:
 
 
 @contextmanager
-def open_url(url: str) -> Iterator[io.BufferedReader]:
+def open_url(url: str) -> Iterator[Joined]:
     """Open the file at a URL for reading, without decompression.
 
     Yields a stream, whose errors are InputErrors too.
@@ -49,8 +49,16 @@ def open_url(url: str) -> Iterator[io.BufferedReader]:
     with _said(url):
         system, path = _file_system(url)
         file = system.open(path, **({"block_size": 0} if _protocol(url) in _STREAMED else {}))
-    with closing(file), io.BufferedReader(_Remote(file, url), _BUFFER_BYTES) as stream:
-        yield cast(io.BufferedReader, stream)
+    with closing(file), Joined(_pieces(file, url)) as stream:
+        yield stream
+
+
+def _pieces(file: Any, url: str) -> Iterator[bytes]:
+    data = b"."
+    while data:
+        with _said(url):
+            data = file.read(_BUFFER_BYTES)
+        yield data
 
 
 def _protocol(url: str) -> str:
@@ -105,19 +113,3 @@ def _reason(error: BaseException) -> str:
         return "there is no such file" if cause is None or getattr(cause, "status", None) == 404 else _reason(cause)
     text = " ".join(without_secrets(str(error)).split())
     return f"{text or 'no answer'} ({type(error).__name__})"
-
-
-class _Remote(io.RawIOBase):
-    """An fsspec file whose errors name its URL."""
-
-    def __init__(self, file: Any, url: str) -> None:
-        self._file, self._url = file, url
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        with _said(self._url):
-            data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)

@@ -244,7 +244,7 @@ def _opened(source: str | Path) -> Iterator[Readable]:
     with ExitStack() as stack:
         try:
             if is_url(source):
-                raw = stack.enter_context(open_url(str(source)))
+                raw: BufferedReader = stack.enter_context(open_url(str(source)))
             elif str(source) != STANDARD_STREAM:
                 raw = stack.enter_context(BufferedReader(ReadFile(source)))
             elif sys.stdin is None:
