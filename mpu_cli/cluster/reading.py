@@ -6,9 +6,7 @@ instances as their headers announce, and any at all?
 """
 
 import os
-import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -18,21 +16,19 @@ from typing import BinaryIO, cast
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.cluster import refuse_other
 from mpu_cli.core.features import Columns, Features
 from mpu_cli.core.labels.verified import widened
 from mpu_cli.core.predictions import count_positives
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import InputError
-from mpu_cli.runtime.files import Joined, State, state_of
+from mpu_cli.runtime.files import Joined, State
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import NO_INSTANCES, Extent, Preamble, gathered, iter_stream, read
 from mpu_cli.svmlight.streams import BLOCK_BYTES, blocks, compression_named, is_plain, open_input
 
-# Names that refer to another file in another process.
-_STREAM = re.compile(r"/dev/(stdin|fd/\d+)|/proc/(self|thread-self|\d+)/fd/\d+")
 # Up to this many, the mean of models learned in one pass each is as good as one model of all instances.
 SHARDS = 4
 
@@ -176,30 +172,6 @@ class PartRows:
         """Return the instances of a shard, ascending."""
         dealt = deal(len(self), SHARDS, self.seed)
         return dealt[number] if number < len(dealt) else np.empty(0, int)
-
-
-def refuse_other(path: str, state: State | None) -> None:
-    """Raise InputError if a file has changed since the work began, or is missing on a worker."""
-    now = state_of(path)
-    if state is not None and now is None:
-        raise InputError(path, None, "cannot be found by a worker; all workers must be able to read it under this name")
-    if now != state:
-        raise InputError(path, None, "has changed since the work began; start again")
-
-
-def absolute(source: str) -> str:
-    """Return the absolute path of a file, or a URL unchanged.
-
-    Raises InputError (it is a pipe, or a stream of this process, which a worker cannot read, or not twice).
-    """
-    if is_url(source):
-        return source
-    path = Path(source).absolute()
-    with suppress(OSError):  # reading it raises the error
-        if _STREAM.fullmatch(str(path)) or path.is_fifo():
-            why = "is a stream, which workers of a cluster cannot read; write it to a file first"
-            raise InputError(source, None, why)
-    return str(path)
 
 
 def read_unchanged(part: Part, state: State | None, reading: Reading, run: Run) -> Dataset:

@@ -12,8 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.bundle import TrainedModel, provenance
-from mpu_cli.cluster import Address, connected
-from mpu_cli.cluster.reading import absolute
+from mpu_cli.cluster import Address, absolute, connected
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import refuse_refuted
 from mpu_cli.core.labels.implications import Implications

@@ -15,55 +15,26 @@ They are used only if the data have the checksum of the data that the directory 
 
 import logging
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.errors import InputError, MpuError, shown
+from mpu_cli.errors import InputError, shown
 from mpu_cli.names.label_names import LabelNames, RecordIds
-from mpu_cli.names.lines import as_a_file, text_lines, whole
 from mpu_cli.names.naming import (
-    BROADER,
-    DEPRECATED,
     FOLDER,
-    GROUPS,
     IDS,
     LABELS,
     Naming,
     beside,
-    implication_lines,
-    place_beside,
     read_ids,
-    read_implications,
     there,
 )
-from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.streams import BLOCK_BYTES, Content, Contents, Counted, Files, Source, files_of, open_input
-from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
-from mpu_cli.text.labels import Labels, read_labels
-from mpu_cli.text.records import Fields
 from mpu_cli.text.stored import packed
-
-if TYPE_CHECKING:
-    from mpu_cli.text.vectorizer import Vectorizer
-
-LABEL_FEATURES = "label-features.svm"
-_OURS = {stored.MANIFEST, stored.FEATURES, stored.HASHES, stored.IDF, LABEL_FEATURES}
-_OURS |= {LABELS, BROADER, DEPRECATED, IDS, GROUPS}
-
-
-@dataclass(frozen=True)
-class Vectorization:
-    """The vectoriser, labels and fields of an existing data file."""
-
-    vectorizer: "Vectorizer"
-    labels: Labels
-    fields: Fields
 
 
 def made_with(data: str | Path) -> stored.Content | None:
@@ -74,69 +45,6 @@ def made_with(data: str | Path) -> stored.Content | None:
         return stored.content_of(stored.read_manifest(manifest.parent))
     except (InputError, OSError, KeyError, TypeError, ValueError):  # reading the vectoriser raises the error
         return None
-
-
-def check_target(path: Path) -> None:
-    """Raise MpuError if a directory is a file, or contains files that this program has not written."""
-    if not path.exists() and not path.is_symlink():
-        return
-    if not path.is_dir():
-        raise MpuError(f"{path}: is not a directory, and one is to be written there; choose another name for -o")
-    if foreign := sorted(entry.name for entry in path.iterdir() if entry.name not in _OURS):
-        raise MpuError(f"{path}: holds other files ({foreign[0]}); choose another name for -o")
-
-
-def read_vectorization(like: str | Path) -> Vectorization:
-    """Read the vectoriser, labels and fields of a data file.
-
-    `like`: the data file (only its directory is read), or its directory.
-    Raises InputError (the directory is missing or damaged).
-    """
-    path = Path(like) if Path(like).is_dir() else place_beside(like, FOLDER)
-    if path is None:
-        raise InputError(like, None, "has no directory with a vectoriser; give a file that mpu vectorize wrote")
-    kept = stored.load(path)
-    if (path / LABELS).exists() and not (path / LABELS).is_file():
-        raise InputError(path / LABELS, None, "is not a regular file; run mpu vectorize again")
-    labels = read_labels(path / LABELS) if kept.content is None or kept.content.labels else Labels()
-    if kept.content is None or len(labels) != kept.content.labels:
-        wanted = "none" if kept.content is None else f"{kept.content.labels:,}"
-        raise InputError(
-            path / LABELS,
-            None,
-            f"names {len(labels):,} labels, but {wanted} are expected; run mpu vectorize again",
-        )
-    from mpu_cli.text.vectorizer import Vectorizer
-
-    if (path / BROADER).is_file():
-        labels.broader = read_implications(path / BROADER).next_broader()
-    if (path / DEPRECATED).is_file():
-        labels.deprecated = [number for line in text_lines(path / DEPRECATED) if (number := whole(line, MAX_ID))]
-    return Vectorization(Vectorizer.of(kept), labels, kept.fields)
-
-
-def write_directory(
-    path: Path,
-    vectorizer: "Vectorizer",
-    labels: Labels,
-    fields: Fields,
-    content: stored.Content,
-    records: stored.Records | None = None,
-) -> None:
-    """Write all files except ``ids`` and ``groups`` into an existing directory."""
-    stored.save(path, replace(vectorizer.stored(), fields=fields, content=content, records=records))
-    (path / LABELS).write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
-    if labels.broader:
-        (path / BROADER).write_text(implication_lines(labels.broader))
-    if labels.deprecated:
-        (path / DEPRECATED).write_text("".join(f"{number}\n" for number in labels.deprecated))
-    vectors = vectorizer.transform_names(labels.names)
-    named = np.flatnonzero(np.diff(vectors.indptr))
-    numbers = csr_array(
-        (np.ones(len(named), bool), named + 1, np.arange(len(named) + 1)), shape=(len(named), len(labels) + 1)
-    )
-    with (path / LABEL_FEATURES).open("wb") as out:
-        write_instances(out, Dataset(numbers, from_one(vectors[named])))
 
 
 def from_one(vectors: csr_array) -> csr_array:

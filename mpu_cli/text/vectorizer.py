@@ -1,7 +1,7 @@
-"""The vectoriser: scikit-learn's counting, fitted in one pass over texts that may not fit in memory."""
+"""The vectoriser: scikit-learn's counting, fitted in one pass over texts that may not fit in memory; its directory."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,24 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from mpu_cli.core.features import Columns
-from mpu_cli.errors import DataError, counted
+from mpu_cli.errors import DataError, InputError, MpuError, counted
 from mpu_cli.names.label_names import is_uri
+from mpu_cli.names.lines import as_a_file, text_lines, whole
+from mpu_cli.names.naming import (
+    BROADER,
+    DEPRECATED,
+    FOLDER,
+    GROUPS,
+    IDS,
+    LABELS,
+    implication_lines,
+    place_beside,
+    read_implications,
+)
 from mpu_cli.runtime.options import options_of, with_parameters
+from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.grammar import MAX_ID
+from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import (
     MOST_TEXTS,
@@ -30,7 +45,10 @@ from mpu_cli.text.analyzer import (
     chosen_lead,
     lead_of,
 )
+from mpu_cli.text.labels import Labels, read_labels
 from mpu_cli.text.languages import TextIn, guess_language, language_of, languages_of, of_collection
+from mpu_cli.text.records import Fields
+from mpu_cli.text.sidecars import from_one
 from mpu_cli.text.stored import Stored
 
 BATCH = MOST_TEXTS  # texts per batch for guessing the language
@@ -287,3 +305,74 @@ def _hashes_of(options: TextOptions) -> Callable[[list[str]], Any]:
     width, analyzer = 2 ** (options.hashing or 0), analyzer_of(options)
     hasher = FeatureHasher(width, input_type="string", alternate_sign=False, dtype=np.float32)
     return lambda texts: hasher.transform(map(analyzer, texts)) if texts else csr_array((0, width), dtype=np.float32)
+
+
+LABEL_FEATURES = "label-features.svm"
+_OURS = {stored.MANIFEST, stored.FEATURES, stored.HASHES, stored.IDF, LABEL_FEATURES}
+_OURS |= {LABELS, BROADER, DEPRECATED, IDS, GROUPS}
+
+
+@dataclass(frozen=True)
+class Vectorization:
+    """The vectoriser, labels and fields of an existing data file."""
+
+    vectorizer: Vectorizer
+    labels: Labels
+    fields: Fields
+
+
+def check_target(path: Path) -> None:
+    """Raise MpuError if a directory is a file, or contains files that this program has not written."""
+    if not path.exists() and not path.is_symlink():
+        return
+    if not path.is_dir():
+        raise MpuError(f"{path}: is not a directory, and one is to be written there; choose another name for -o")
+    if foreign := sorted(entry.name for entry in path.iterdir() if entry.name not in _OURS):
+        raise MpuError(f"{path}: holds other files ({foreign[0]}); choose another name for -o")
+
+
+def read_vectorization(like: str | Path) -> Vectorization:
+    """Read the vectoriser, labels and fields of a data file.
+
+    `like`: the data file (only its directory is read), or its directory.
+    Raises InputError (the directory is missing or damaged).
+    """
+    path = Path(like) if Path(like).is_dir() else place_beside(like, FOLDER)
+    if path is None:
+        raise InputError(like, None, "has no directory with a vectoriser; give a file that mpu vectorize wrote")
+    kept = stored.load(path)
+    if (path / LABELS).exists() and not (path / LABELS).is_file():
+        raise InputError(path / LABELS, None, "is not a regular file; run mpu vectorize again")
+    labels = read_labels(path / LABELS) if kept.content is None or kept.content.labels else Labels()
+    if kept.content is None or len(labels) != kept.content.labels:
+        wanted = "none" if kept.content is None else f"{kept.content.labels:,}"
+        raise InputError(
+            path / LABELS,
+            None,
+            f"names {len(labels):,} labels, but {wanted} are expected; run mpu vectorize again",
+        )
+    if (path / BROADER).is_file():
+        labels.broader = read_implications(path / BROADER).next_broader()
+    if (path / DEPRECATED).is_file():
+        labels.deprecated = [number for line in text_lines(path / DEPRECATED) if (number := whole(line, MAX_ID))]
+    return Vectorization(Vectorizer.of(kept), labels, kept.fields)
+
+
+def write_directory(
+    path: Path, vectorization: Vectorization, content: stored.Content, records: stored.Records | None
+) -> None:
+    """Write all files except ``ids`` and ``groups`` into an existing directory."""
+    vectorizer, labels = vectorization.vectorizer, vectorization.labels
+    stored.save(path, replace(vectorizer.stored(), fields=vectorization.fields, content=content, records=records))
+    (path / LABELS).write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
+    if labels.broader:
+        (path / BROADER).write_text(implication_lines(labels.broader))
+    if labels.deprecated:
+        (path / DEPRECATED).write_text("".join(f"{number}\n" for number in labels.deprecated))
+    vectors = vectorizer.transform_names(labels.names)
+    named = np.flatnonzero(np.diff(vectors.indptr))
+    numbers = csr_array(
+        (np.ones(len(named), bool), named + 1, np.arange(len(named) + 1)), shape=(len(named), len(labels) + 1)
+    )
+    with (path / LABEL_FEATURES).open("wb") as out:
+        write_instances(out, Dataset(numbers, from_one(vectors[named])))

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 from distributed import Client
 
-from mpu_cli.cluster import Address
+from mpu_cli.cluster import Address, absolute
 from mpu_cli.cluster.dask_executor import connected
-from mpu_cli.cluster.reading import absolute
 from mpu_cli.errors import ClusterError, InputError
 
 TIMEOUT = 0.5

@@ -4,7 +4,8 @@ from typing import Any
 
 from scipy.sparse import csr_array
 
-from mpu_cli.evaluation.compare import Comparison, Form, iter_predictions, lockstep
+from mpu_cli.bundle.predicting import iter_predictions
+from mpu_cli.evaluation.compare import Comparison, Form, lockstep
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks

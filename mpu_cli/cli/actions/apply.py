@@ -24,7 +24,8 @@ from mpu_cli.svmlight.streams import open_output, refuse_unreadable, stem
 from mpu_cli.text.labels import Labels
 from mpu_cli.text.records import DEFAULT_FIELDS, Record, form_and_fields, is_corpus, open_records
 from mpu_cli.text.rewriting import Reason, Retagged, Rewriter
-from mpu_cli.text.sidecars import Sidecars, read_vectorization
+from mpu_cli.text.sidecars import Sidecars
+from mpu_cli.text.vectorizer import read_vectorization
 
 _DATA_SUFFIXES = tuple(f".svm{suffix}" for suffix in ("", *COMPRESSED))
 # Number of decisions needed to estimate how much of a list is correct; with fewer, the user must confirm.

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.bundle.predicting import Fitness, reaching
+from mpu_cli.bundle.predicting import Fitness, iter_predictions, reaching
 from mpu_cli.cli.messages import info, output_report, present, print_table, print_values, warn
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.core.predictions import FEW_LABELS
@@ -38,7 +38,6 @@ from mpu_cli.evaluation.compare import (
     THRESHOLD,
     Comparison,
     Form,
-    iter_predictions,
     labels_from_scores,
     lockstep,
     metric_names,
@@ -110,7 +109,7 @@ class Truth:
 def _pairs(
     name: str, model: bundle.TrainedModel | None, truth: Truth, called: str = "PREDICTIONS"
 ) -> Iterator[tuple[Dataset, Dataset]]:
-    """Yield instances of data and their predictions (`evaluation.compare`); `called`: the name in messages.
+    """Yield instances of data and their predictions (`bundle.predicting`); `called`: the name in messages.
 
     Then report whether the model, if there is one, fits the data.
     """

@@ -18,10 +18,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle import MANIFEST, TrainedModel, load
-from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
+from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied, with_thresholds
 from mpu_cli.cli.messages import detail, info, warn
-from mpu_cli.cluster import Address, connected
-from mpu_cli.cluster.reading import absolute, refuse_other
+from mpu_cli.cluster import Address, absolute, connected, refuse_other
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.predictions import FEW_LABELS, Cells
 from mpu_cli.errors import (
@@ -34,7 +33,6 @@ from mpu_cli.errors import (
     counted,
     shown,
 )
-from mpu_cli.evaluation.compare import with_thresholds
 from mpu_cli.names.lines import cell
 from mpu_cli.names.naming import EVERY_LABEL, IDS, Suggestible, read_ids
 from mpu_cli.runtime.files import State, checksum, refuse_overlaps, refuse_repeated, state_of
@@ -142,7 +140,7 @@ class Output:
     """The output for each instance, from the options of `mpu predict`."""
 
     # "labels": in ascending order. "scores": ``label:probability``, the most probable first, with the thresholds at the
-    # end of the first line (`evaluation.compare`). "both": the labels that reach the threshold and the
+    # end of the first line (`bundle.predicting`). "both": the labels that reach the threshold and the
     # probabilities of all. "jsonl", "tsv": records with ids and names, the most probable label first.
     form: str = "labels"
     # Maximum number of labels, the most probable ones. None: all; a model with many labels (`core.predictions`)

@@ -43,14 +43,9 @@ from mpu_cli.text.records import (
     no_field,
     open_records,
 )
-from mpu_cli.text.sidecars import (
-    Vectorization,
-    check_target,
-    from_one,
-    read_vectorization,
-    write_directory,
-)
+from mpu_cli.text.sidecars import from_one
 from mpu_cli.text.stored import Records, written
+from mpu_cli.text.vectorizer import Vectorization, Vectorizer, check_target, read_vectorization, write_directory
 
 _MOST_LISTED = 20  # bad records
 _MOST_NAMED = 3  # tags in a caution
@@ -135,9 +130,7 @@ def vectorize(
             if work is not None:
                 assert reader.content is not None  # everything has been read
                 records = Records.beside(target, file, form, skip_bad, reader.content[1], reader.fields)
-                write_directory(
-                    work, vectorization.vectorizer, vectorization.labels, reader.fields, writer.content(), records
-                )
+                write_directory(work, replace(vectorization, fields=reader.fields), writer.content(), records)
         if put is not None:
             put()
     for bad in reader.listed:
@@ -298,8 +291,6 @@ class _Reader:
 
 def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels) -> Vectorization:
     """Fit a vectoriser, and number the tags without a number: more frequent ones first, then alphabetically."""
-    from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; the help does not need it
-
     new: Counter[str] = Counter()
 
     def texts() -> Iterator[str]:
