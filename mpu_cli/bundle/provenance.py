@@ -18,7 +18,7 @@ from typing import Any, get_origin, get_type_hints
 
 import numpy as np
 
-from mpu_cli.bundle.model_arrays import number_list
+from mpu_cli.bundle.loading import number_list
 from mpu_cli.errors import without_secrets
 from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.options import options_of

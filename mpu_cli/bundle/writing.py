@@ -30,24 +30,30 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from mpu_cli.bundle.loading import (
     ARRAYS_NAME,
     C_OF_LABELS,
     FORMAT,
     FORMAT_VERSION,
+    KERNEL,
+    LOG_ODDS,
     MANIFEST,
     MOST_BYTES,
+    OF_KERNEL,
     OF_LABELS,
     ORIGIN_NAME,
     OTHER_NAMES,
+    Parts,
     TrainedModel,
     digest,
     manifest_of,
     origin_name,
     read_small,
 )
-from mpu_cli.bundle.model_arrays import numbers_of, parts_of
+from mpu_cli.core.calibration import AnyCalibration, StratifiedCalibration
+from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import ModelError
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import (
@@ -216,7 +222,7 @@ def check_kept(path: Path, keep: int) -> list[Path]:
 
 def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
     """Write the files of a model. Return the final name of each, and the manifest."""
-    parts = parts_of(model.predictor)
+    parts = _parts_of(model.predictor)
     of_labels = model.label_ids, model.c, model.predictor.thresholds
     first = next(iter(parts.values()))
     first |= {name: np.asarray(array, OF_LABELS[name]) for name, array in zip(OF_LABELS, of_labels, strict=True)}
@@ -240,7 +246,7 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
         "features": model.predictor.n_features,
         "features_known": len(model.occurring.indices),
         "labels": len(model.label_ids),
-        "predictor": numbers_of(model.predictor),
+        "predictor": _numbers_of(model.predictor),
         "files": [keep(part, arrays) for part, arrays in parts.items()],
     }
     if model.names is not None:
@@ -256,6 +262,44 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
     if model.origin is not None:
         temporaries[_write(path / WORKSHOP, model.origin)] = origin_name(text)
     return temporaries, text
+
+
+def _numbers_of(model: StackedModel) -> dict[str, Any]:
+    """Return a model's JSON values, which are not in its arrays."""
+    top, kernel = model.top, model.rbf
+    calibrations = model.calibrations or (None,) * len(model.levels)
+    return {
+        "levels": len(model.levels),
+        "scale": model.scale,
+        "calibrations": list(map(_calibration_numbers, calibrations)),
+        "top": top and {"most": top.most, "least": top.least},
+        "compact": model.columns is not None,
+        "entries": [level.weights.nnz if isinstance(level.weights, csr_array) else None for level in model.levels],
+        "kernel": kernel and {"gamma": kernel.gamma, "landmarks": len(kernel)},
+    }
+
+
+def _calibration_numbers(calibration: AnyCalibration | None) -> dict[str, Any] | list[Any] | None:
+    if isinstance(calibration, StratifiedCalibration):
+        return [_calibration_numbers(of_stratum) for of_stratum in calibration.maps]
+    return None if calibration is None else {name: getattr(calibration, name).tolist() for name in LOG_ODDS}
+
+
+def _parts_of(model: StackedModel) -> Parts:
+    """Return the arrays of a model, by part and name."""
+    parts = {f"level{i}": _weights(level.weights) | {"bias": level.bias} for i, level in enumerate(model.levels)}
+    if isinstance(model.calibration, StratifiedCalibration):
+        parts["level0"]["strata"] = model.calibration.strata
+    if model.rbf is not None:
+        parts[KERNEL] = {name: getattr(model.rbf, name) for name in OF_KERNEL}
+    return parts
+
+
+def _weights(weights: np.ndarray | csr_array) -> dict[str, np.ndarray]:
+    if isinstance(weights, np.ndarray):
+        return {"weights": weights}
+    indices, indptr = weights.indices.astype(np.int32), weights.indptr.astype(np.int64)
+    return {"data": weights.data, "indices": indices, "indptr": indptr}
 
 
 def _write(folder: Path, content: bytes | dict[str, np.ndarray]) -> Path:
