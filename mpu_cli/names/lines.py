@@ -20,8 +20,7 @@ from typing import Any
 
 from mpu_cli.errors import InputError, one_line
 from mpu_cli.runtime.files import Joined
-from mpu_cli.svmlight.formats import problem_of, utf16_of
-from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
+from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, problem_of, utf16_of
 from mpu_cli.svmlight.streams import Readable, Watched, is_plain, open_input
 
 NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8, such as by iconv -f LATIN1 -t UTF-8"

@@ -22,8 +22,15 @@ from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted, shown
 from mpu_cli.runtime.files import Joined, ReadFile, replacing
 from mpu_cli.runtime.run import Bytes
 from mpu_cli.runtime.urls import file_name, is_url, open_url
-from mpu_cli.svmlight.formats import COMPRESSED, SIGNATURE_BYTES, compression_of, problem_of
-from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, Header, header_of
+from mpu_cli.svmlight.grammar import (
+    COMPRESSED,
+    MAX_LINE_BYTES,
+    SIGNATURE_BYTES,
+    Header,
+    compression_of,
+    header_of,
+    problem_of,
+)
 
 
 class Files(tuple[str, ...]):

@@ -17,8 +17,7 @@ from mpu_cli.names.label_names import uri_of, without_brackets
 from mpu_cli.names.lines import NOT_UTF8, open_side
 from mpu_cli.names.naming import read_names
 from mpu_cli.runtime.files import Joined
-from mpu_cli.svmlight.formats import problem_of
-from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
+from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, problem_of
 from mpu_cli.svmlight.streams import Readable, plain_name
 from mpu_cli.text.languages import TextIn
 from mpu_cli.text.records import Bad, clean, no_field, read_rows

@@ -19,8 +19,7 @@ from mpu_cli.errors import InputError, abridged
 from mpu_cli.names.lines import NOT_UTF8, as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8
 from mpu_cli.runtime.files import Joined
 from mpu_cli.runtime.untrusted import json_value
-from mpu_cli.svmlight.formats import OLD_LINE_ENDS
-from mpu_cli.svmlight.grammar import MAX_LINE_BYTES
+from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, OLD_LINE_ENDS
 from mpu_cli.svmlight.streams import Readable, open_input, plain_name
 from mpu_cli.text.fields import holder, listed, value_of
 

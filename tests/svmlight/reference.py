@@ -8,8 +8,7 @@ from mpu_cli.errors import InputError, counted
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight import streams
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.formats import problem_of
-from mpu_cli.svmlight.grammar import BYTE_ORDER_MARK, Reading, header_of, parse_line
+from mpu_cli.svmlight.grammar import BYTE_ORDER_MARK, Reading, header_of, parse_line, problem_of
 from mpu_cli.svmlight.reader import iter_stream, parse_block
 
 Instance = tuple[list[int], list[tuple[int, int]]]  # labels; feature indices and the bits of their float32 values

@@ -17,8 +17,7 @@ from mpu_cli.review import decisions
 from mpu_cli.review.decisions import NOTHING_ELSE, checksum
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.svmlight.formats import COMPRESSED
-from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.grammar import COMPRESSED, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output, refuse_unreadable, stem
 from mpu_cli.text.labels import Labels
