@@ -25,8 +25,8 @@ from mpu_cli.errors import InputError
 from mpu_cli.runtime.files import Joined, State
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
-from mpu_cli.svmlight.reader import NO_INSTANCES, Extent, Preamble, gathered, iter_stream, read
+from mpu_cli.svmlight.grammar import DEFAULT_READING, Extent, Reading
+from mpu_cli.svmlight.reader import NO_INSTANCES, Preamble, gathered, iter_stream, read
 from mpu_cli.svmlight.streams import BLOCK_BYTES, blocks, compression_named, is_plain, open_input
 
 # Up to this many, the mean of models learned in one pass each is as good as one model of all instances.
@@ -101,8 +101,8 @@ def check_parts(parts: Sequence[Part], extents: Sequence[Extent], reading: Readi
             continue  # the reader has checked the whole file
         with open_input(path) as stream:
             preamble, _ = _preamble(cast(BinaryIO, stream), path, reading)
-        instances, labels, features = zip(*extents[start:stop], strict=True)
-        preamble.check(Extent(sum(instances), max(labels), max(features)), path, reading)
+        instances, features, labels = zip(*extents[start:stop], strict=True)
+        preamble.check(Extent(sum(instances), max(features), max(labels)), path, reading)
     if parts and not any(extent.instances for extent in extents):
         raise InputError(parts[0].path, 1, NO_INSTANCES)
 
@@ -153,8 +153,8 @@ class Facts:
 
     @property
     def extent(self) -> Extent:
-        """The number of instances, and the largest label and feature, plus 1."""
-        return Extent(self.size, 1 + int(self.ids.max(initial=-1)), self.features.width)
+        """The number of instances, and the largest feature and label, plus 1."""
+        return Extent(self.size, self.features.width, 1 + int(self.ids.max(initial=-1)))
 
 
 @dataclass(frozen=True)

@@ -113,28 +113,24 @@ class Reading:
 DEFAULT_READING = Reading()
 
 
-class Header(NamedTuple):
-    """The numbers that a header announces."""
+class Extent(NamedTuple):
+    """The number of instances, and of features and labels, numbered from 0: in a file, or as its header announces."""
 
     instances: int
-    features: int | None  # None in a score file
+    features: int | None  # None in the header of a score file
     labels: int
 
 
-def header_of(line: bytes) -> Header | None:
+def header_of(line: bytes) -> Extent | None:
     """Return the numbers that a header line announces, or None if the line is not a header."""
     match = _HEADER.fullmatch(line)
     if match is None:
         return None
-    return Header(int(match[1]), None if match[2] is None else int(match[2]), int(match[3]))
+    return Extent(int(match[1]), None if match[2] is None else int(match[2]), int(match[3]))
 
 
-class Instance(NamedTuple):
-    """The content of a line: labels and indices in the order of the line, and the value of each index."""
-
-    labels: list[int]
-    indices: list[int]
-    values: list[float]
+# The labels and indices of a line in their order, and the value of each index.
+Instance = tuple[list[int], list[int], list[float]]
 
 
 def plain_labels(text: bytes, reading: Reading = DEFAULT_READING) -> bytes:
@@ -188,7 +184,7 @@ def _parse(text: bytes, reading: Reading) -> Instance:
         index, value = _parse_feature(token, reading)
         if _float32(features.setdefault(index, value)) != _float32(value):
             raise ValueError(f"index {index} has two values in this line; keep one")
-    return Instance(labels, list(features), list(features.values()))
+    return labels, list(features), list(features.values())
 
 
 def _parse_labels(token: bytes) -> list[int]:

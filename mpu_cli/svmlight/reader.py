@@ -13,7 +13,6 @@ from functools import partial
 from importlib import import_module
 from itertools import chain
 from threading import Lock
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from mpu_cli.svmlight.grammar import (
     FLOAT32_OVERFLOW,
     MAX_ID,
     NUMBER,
-    Header,
+    Extent,
     Reading,
     header_of,
     parse_line,
@@ -134,19 +133,11 @@ def _parse_by_line(block: bytes, first_line: int, source: str, reading: Reading)
     )
 
 
-class Extent(NamedTuple):
-    """The number of instances, and the largest label and feature, plus 1."""
-
-    instances: int
-    labels: int
-    features: int
-
-
 class Preamble:
     """The lines before the instances of a file: comments, and perhaps a header after them."""
 
     def __init__(self) -> None:
-        self.header: Header | None = None
+        self.header: Extent | None = None
         self.has_ended = False
         self._line = 0
 
@@ -170,7 +161,7 @@ class Preamble:
         """Raise InputError if the file contradicts its header; log a header."""
         if self.header is None:
             return
-        header = self.header
+        header, features = self.header, extent.features or 0
         advice = "; with --implicit-values, an instance of label 3 is written 3 5:1" * reading.implicit_values
         if header.instances != extent.instances:
             raise InputError(
@@ -181,12 +172,12 @@ class Preamble:
             )
         numbers: list[tuple[int, int | None, str]] = [
             (extent.labels, header.labels, "label"),
-            (extent.features, header.features, "feature"),
+            (features, header.features, "feature"),
         ]
         if reading.scores:
-            numbers = [(max(extent.labels, extent.features), header.labels, "label")]
+            numbers = [(max(extent.labels, features), header.labels, "label")]
         elif header.features is None and not extent.labels:  # only the features, with labels in another file
-            numbers = [(extent.features, header.labels, "feature")] * reading.labels
+            numbers = [(features, header.labels, "feature")] * reading.labels
         for found, announced, name in numbers:
             is_wanted = reading.labels or name == "feature"
             if is_wanted and announced is not None and found > announced:
@@ -289,7 +280,7 @@ def iter_stream(
             instances += len(chunk)
             labels, features = max(labels, chunk.labels.shape[1]), max(features, chunk.features.shape[1])
             yield chunk
-    preamble.check(Extent(instances, labels, features), source, reading)
+    preamble.check(Extent(instances, features, labels), source, reading)
     if not instances and not may_be_empty:
         raise InputError(source, 1, NO_INSTANCES)
 

@@ -26,7 +26,7 @@ from mpu_cli.svmlight.grammar import (
     COMPRESSED,
     MAX_LINE_BYTES,
     SIGNATURE_BYTES,
-    Header,
+    Extent,
     compression_of,
     header_of,
     problem_of,
@@ -213,7 +213,7 @@ def _pair(source: str | Path) -> _Pair | None:
     return None
 
 
-def _header(path: Path) -> Header | None:
+def _header(path: Path) -> Extent | None:
     with _opened(path) as stream:
         header = header_of(stream.readline(_HEADER_BYTES))
     return header if header is not None and header.features is None else None

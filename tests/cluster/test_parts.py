@@ -13,8 +13,8 @@ from mpu_cli.cluster import reading
 from mpu_cli.cluster.reading import Part, check_parts, plan_parts, read_part
 from mpu_cli.errors import InputError
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import Extent, read
+from mpu_cli.svmlight.grammar import Extent, Reading
+from mpu_cli.svmlight.reader import read
 from tests import kernels
 from tests.golden import refused
 from tests.hypotheses import examples
@@ -35,7 +35,7 @@ def stacked(datasets: list[Dataset]) -> Dataset:
 
 
 def extent_of(data: Dataset) -> Extent:
-    return Extent(len(data), data.labels.shape[1], data.features.shape[1])
+    return Extent(len(data), data.features.shape[1], data.labels.shape[1])
 
 
 def read_in_parts(paths: list, most_bytes: int, reading: Reading = Reading()) -> Dataset:  # noqa: B008
