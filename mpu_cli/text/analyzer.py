@@ -189,7 +189,7 @@ MOST_TERMS, MOST_TERM_CHARACTERS = 6_000_000, 1 << 29
 T = TypeVar("T")
 
 
-def batches(texts: Iterable[T], size: Callable[[Any], int] = len, most: int = MOST_TEXTS) -> Iterator[list[T]]:
+def batches(texts: Iterable[T], size: Callable[[Any], int] = len) -> Iterator[list[T]]:
     """Group texts, or objects with texts, into batches of a few megabytes, with a maximum number of texts.
 
     `size`: returns the number of characters of an item.
@@ -199,7 +199,7 @@ def batches(texts: Iterable[T], size: Callable[[Any], int] = len, most: int = MO
     for text in texts:
         batch.append(text)
         characters += size(text)
-        if len(batch) == most or characters >= MOST_CHARACTERS:
+        if len(batch) == MOST_TEXTS or characters >= MOST_CHARACTERS:
             yield batch
             batch, characters = [], 0
     if batch:

@@ -7,7 +7,6 @@ Nothing is unpickled. Checksums detect damage, and no array is larger than its f
 import hashlib
 import json
 import math
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -20,7 +19,6 @@ from mpu_cli.errors import DataError, InputError
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.options import AUTO, options_of
 from mpu_cli.runtime.untrusted import expect, json_value
-from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import DEFAULT_FIELDS, FORMATS, Fields
@@ -56,15 +54,6 @@ class Records:
     skip_bad: bool  # whether bad records are skipped rather than becoming instances
     sha256: str | None  # checksum of the bytes read; None: any, for a file that the user names
     fields: Fields = DEFAULT_FIELDS
-
-    @classmethod
-    def beside(
-        cls, data: str | Path, file: str | Path, form: str, skip_bad: bool, sha256: str, fields: Fields
-    ) -> "Records | None":
-        """Locate a file relative to a data file; None if that is impossible: standard input, a URL, a pipe."""
-        if is_url(file) or not (Path(file).is_file() or Path(file).is_dir()):
-            return None
-        return cls(os.path.relpath(file, Path(data).parent), form, skip_bad, sha256, fields)
 
 
 @dataclass(frozen=True)

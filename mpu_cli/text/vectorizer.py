@@ -35,7 +35,6 @@ from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import (
-    MOST_TEXTS,
     NGRAMS,
     NO_STEMS,
     TermCounts,
@@ -51,7 +50,6 @@ from mpu_cli.text.records import Fields
 from mpu_cli.text.sidecars import from_one
 from mpu_cli.text.stored import Stored
 
-BATCH = MOST_TEXTS  # texts per batch for guessing the language
 _LEAST_MERGED = 1 << 20
 _LEAD_WEIGHT = np.float32(0.5)  # relative to the whole text
 
@@ -108,7 +106,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         """
         options = stored.checked(self.get_params())
         texts = _texts(X)
-        first = next(batches(texts, most=BATCH), [])
+        first = next(batches(texts), [])  # the language is guessed from these
         lead = chosen_lead(first) if options.lead is None else options.lead
         options = replace(options, ngrams=options.ngrams or NGRAMS[options.analyzer], lead=lead)
         if options.analyzer == "char":

@@ -35,7 +35,8 @@ def room(size: int) -> Iterator[None]:
 def test_batches_are_bounded_by_characters_and_by_count(sizes, most):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(analyzer, "MOST_CHARACTERS", 60)
-        found = list(batches(["x" * size for size in sizes], most=most))
+        patch.setattr(analyzer, "MOST_TEXTS", most)
+        found = list(batches(["x" * size for size in sizes]))
     assert [len(text) for batch in found for text in batch] == sizes
     assert all(len(batch) <= most and sum(map(len, batch[:-1])) < 60 for batch in found)
     followed = pairwise(found)

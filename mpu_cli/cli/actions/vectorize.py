@@ -1,5 +1,6 @@
 """Convert texts with tags to a data file, reading them to detect languages, to fit features, and to write vectors."""
 
+import os
 import re
 from array import array
 from collections import Counter, deque
@@ -24,6 +25,7 @@ from mpu_cli.names.lines import as_a_file
 from mpu_cli.names.naming import FOLDER, GROUPS, IDS, place_beside
 from mpu_cli.runtime.files import refuse_overlaps, replacing_directory
 from mpu_cli.runtime.options import options_of
+from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.streams import Content, Counted, Readable, Writable, bytes_of, open_output, read_twice
 from mpu_cli.svmlight.writer import write_instances
@@ -129,7 +131,10 @@ def vectorize(
                 writer.write(reader.records(stream))
             if work is not None:
                 assert reader.content is not None  # everything has been read
-                records = Records.beside(target, file, form, skip_bad, reader.content[1], reader.fields)
+                records = None  # standard input, a URL or a pipe cannot be read again
+                if not is_url(file) and (Path(file).is_file() or Path(file).is_dir()):
+                    place = os.path.relpath(file, Path(target).parent)
+                    records = Records(place, form, skip_bad, reader.content[1], reader.fields)
                 write_directory(work, replace(vectorization, fields=reader.fields), writer.content(), records)
         if put is not None:
             put()
