@@ -17,13 +17,12 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 from scipy.special import logit
 
-from mpu_cli.core.features import entry_rows
 from mpu_cli.core.frequency.estimators import Z_90
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import missing
 from mpu_cli.core.labels.verified import Verdict
-from mpu_cli.core.predictions import FEW_LABELS, Cells, Predictions, f1_score, values_at
+from mpu_cli.core.predictions import FEW_LABELS, Cells, Predictions, blocks, f1_score, values_at
 from mpu_cli.errors import DataError
 
 _CELLS = 1 << 21  # in a block
@@ -87,19 +86,18 @@ def log_odds(probabilities: np.ndarray, largest: float, least: float | None = No
     return unlimited.clip(-largest if least is None else least, largest)
 
 
-def posterior_blocks(predictions: Predictions, frequency: LabelFrequency) -> Iterator[tuple[slice, Predictions]]:
-    """Yield the posteriors in blocks of instances, as if no cell were verified."""
+def posterior_blocks(
+    predictions: Predictions, frequency: LabelFrequency
+) -> Iterator[tuple[slice, Any, Any, np.ndarray]]:
+    """Yield the posteriors in blocks of instances, as if no cell were verified.
+
+    Each block is a range of instances; the rows within it, and the labels, as from `blocks`; and the posteriors.
+    """
     n, q = predictions.shape
-    unverified = replace(frequency, verified=None)
     for start in range(0, n, size := max(1, _CELLS // min(q, FEW_LABELS))):
-        rows = slice(start, min(start + size, n))
-        p = predictions[rows]
-        if isinstance(p, np.ndarray):
-            yield rows, unannotated_posterior(p, unverified.of_cells(rows))
-        else:
-            of_entries = start + entry_rows(p), p.indices
-            posterior = unannotated_posterior(p.data, frequency.of_unverified(*of_entries))
-            yield rows, csr_array((posterior, p.indices, p.indptr), shape=p.shape)
+        part = slice(start, start + size)
+        for rows, columns, p in blocks(predictions[part], _CELLS):
+            yield part, rows, columns, unannotated_posterior(p, frequency.of_unverified(start + rows, columns))
 
 
 def posterior_at(
@@ -255,21 +253,17 @@ def _posteriors(
     correction: Correction,
 ) -> Iterator[Cells]:
     """Yield, in blocks, the uncorrected posteriors of the cells to list whose probability is large enough."""
-    for rows, of_block in posterior_blocks(predictions, frequency):
-        claimed = of_block if isinstance(of_block, np.ndarray) else of_block.data
+    for part, rows, columns, claimed in posterior_blocks(predictions, frequency):
         probabilities = correction(claimed)
         enough = (probabilities > 0) & (probabilities >= least)
-        if isinstance(of_block, np.ndarray):
-            i, k = np.nonzero(enough)
-        else:
-            i, k = entry_rows(of_block)[enough], of_block.indices[enough]
+        i, k = (np.broadcast_to(index, enough.shape)[enough].astype(np.int64) for index in (rows, columns))
         listed = np.ones(len(i), bool)
         for others in (annotated, left_out):
             if others is not None:
-                listed &= ~values_at(others[rows], i, k).astype(bool)
+                listed &= ~values_at(others[part], i, k).astype(bool)
         if frequency.verified is not None:
-            listed &= frequency.verified.rows(rows).at(i, k) == Verdict.UNKNOWN
-        yield Cells(rows.start + i.astype(np.int64), k.astype(np.int64), claimed[enough])[listed]
+            listed &= frequency.verified.rows(part).at(i, k) == Verdict.UNKNOWN
+        yield Cells(part.start + i, k, claimed[enough])[listed]
 
 
 def _largest(cells: Cells, k: int) -> Cells:

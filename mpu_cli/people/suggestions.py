@@ -107,8 +107,7 @@ def scores_of(posterior: np.ndarray) -> np.ndarray:
 
 def _scores(probabilities: Predictions, frequency: LabelFrequency) -> Predictions:
     """Return the scores (`scores_of`) of the posteriors of all cells."""
-    blocks = (posterior for _, posterior in posterior_blocks(probabilities, frequency))
-    scores = np.concatenate([scores_of(one if isinstance(one, np.ndarray) else one.data) for one in blocks])
+    scores = np.concatenate([scores_of(posterior) for *_, posterior in posterior_blocks(probabilities, frequency)])
     if isinstance(probabilities, np.ndarray):
         return scores
     return csr_array((scores, probabilities.indices, probabilities.indptr), shape=probabilities.shape)
