@@ -421,5 +421,5 @@ def choose_thresholds(
     if criterion not in CRITERIA:
         raise DataError(f"criterion is {criterion!r}: give one of {', '.join(CRITERIA)}")
     annotations, held_out = _held_out(y, probabilities, c, verified, "probabilities")
-    best, f1 = chosen_thresholds(held_out, criterion)
-    return Thresholds(annotations.widened(best, np.inf), f1)
+    best, expected = chosen_thresholds(held_out, criterion)
+    return Thresholds(annotations.widened(best, np.inf), expected.f1)

@@ -23,7 +23,7 @@ from mpu_cli.core.selection import (
     estimate_frequency,
     refuse_two_frequencies,
 )
-from mpu_cli.core.thresholds import ExpectedF1, chosen_thresholds, expected_f1
+from mpu_cli.core.thresholds import ExpectedF1, chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import Run
 
@@ -157,9 +157,7 @@ class Evidence:
 
     def decision(self, labels: csr_array, criterion: str | float) -> tuple[np.ndarray, ExpectedF1]:
         """Choose the thresholds for these annotated labels of the same cells, and return them with the expected F1."""
-        held_out = HeldOut(self.probabilities, labels, self.frequency)
-        thresholds, _ = chosen_thresholds(held_out, criterion)
-        return thresholds, expected_f1(held_out, thresholds)
+        return chosen_thresholds(HeldOut(self.probabilities, labels, self.frequency), criterion)
 
 
 def calibrated_by(scores: HeldOut) -> Calibration:

@@ -26,7 +26,7 @@ from mpu_cli.core.calibration import (
     lower_edges,
 )
 from mpu_cli.core.frequency.estimators import Z_90
-from mpu_cli.core.options import MACRO_F1, PER_LABEL, PU_F1
+from mpu_cli.core.options import MACRO_F1, PER_LABEL
 from mpu_cli.core.predictions import Predictions, by_label, count_positives, f1_score, over, values_at
 
 # A label with fewer annotations keeps the pooled threshold.
@@ -73,8 +73,8 @@ def best_threshold(binned: BinnedCells, calibration: AnyCalibration | None = Non
     return float(threshold[0]), float(best)
 
 
-def label_thresholds(held_out: HeldOut, start: float) -> tuple[np.ndarray, float]:
-    """Return one threshold per label, by coordinate ascent on the pooled F, and the micro-F1 estimated at them.
+def label_thresholds(held_out: HeldOut, start: float) -> np.ndarray:
+    """Return one threshold per label, by coordinate ascent on the pooled F.
 
     `start`: the initial threshold of every label; labels with fewer than 20 annotations keep it.
     """
@@ -98,7 +98,7 @@ def label_thresholds(held_out: HeldOut, start: float) -> tuple[np.ndarray, float
             best = int(np.argmax(f1))
             if f1[best] > f1_score(true_positives.sum(), predicted.sum(), true):
                 thresholds[k], predicted[k], true_positives[k] = p[best], count[best], hits[best]
-    return thresholds, float(f1_score(true_positives.sum(), predicted.sum(), true))
+    return thresholds
 
 
 def macro_thresholds(probabilities: Predictions, otherwise: float) -> np.ndarray:
@@ -137,23 +137,19 @@ def uncalibrated_macro_thresholds(held_out: HeldOut, otherwise: float) -> np.nda
     return calibration.reverse(macro_thresholds(calibration(np.asarray(held_out.probabilities)), otherwise))
 
 
-def chosen_thresholds(held_out: HeldOut, criterion: str | float) -> tuple[np.ndarray, float]:
+def chosen_thresholds(held_out: HeldOut, criterion: str | float) -> tuple[np.ndarray, "ExpectedF1"]:
     """Choose the threshold of each label by one of `options.CRITERIA`, or use a number; predictions are dense.
 
-    Returns: `thresholds`: float32, shape (q,); `f1`: the micro-F1 estimated at them, at most 1.
+    Returns: the thresholds, float32, shape (q,); and the expected micro-F1 at them.
     """
-    q = held_out.labels.shape[1]
-    if isinstance(criterion, str):
-        threshold, f1 = pooled_threshold(held_out)
-        if criterion == PER_LABEL:
-            chosen, f1 = label_thresholds(held_out, threshold)
-            return chosen, min(f1, 1.0)
-        if criterion == PU_F1:
-            return np.full(q, threshold, np.float32), min(f1, 1.0)
+    threshold = pooled_threshold(held_out)[0] if isinstance(criterion, str) else criterion
+    if criterion == PER_LABEL:
+        chosen = label_thresholds(held_out, threshold)
+    elif criterion == MACRO_F1:
         chosen = uncalibrated_macro_thresholds(held_out, threshold)
     else:
-        chosen = np.full(q, criterion, np.float32)
-    return chosen, expected_f1(held_out, chosen).f1
+        chosen = np.full(held_out.labels.shape[1], threshold, np.float32)
+    return chosen, expected_f1(held_out, chosen)
 
 
 def estimated_macro_f1(held_out: HeldOut) -> float:
@@ -307,7 +303,7 @@ def decide(
     labelled = held_out.of_labels(annotated)
     chosen = np.full(held_out.labels.shape[1], threshold, np.float32)
     if criterion == PER_LABEL:
-        chosen[annotated] = label_thresholds(labelled, threshold)[0]
+        chosen[annotated] = label_thresholds(labelled, threshold)
     elif criterion == MACRO_F1:
         chosen[annotated] = macro_thresholds(labelled.probabilities, threshold)
     if counted is not annotated:

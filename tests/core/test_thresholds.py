@@ -93,7 +93,7 @@ def test_no_annotation_is_no_f1():
     nothing = held(np.full((4, 2), 0.3, np.float32), np.zeros((4, 2)), 1.0)
     threshold, f1 = pooled_threshold(nothing)
     assert (0 <= threshold <= 1, f1, estimated_macro_f1(nothing)) == (True, 0, 0)
-    assert_array_equal(label_thresholds(nothing, 0.25)[0], [0.25, 0.25])
+    assert_array_equal(label_thresholds(nothing, 0.25), [0.25, 0.25])
     assert_array_equal(uncalibrated_macro_thresholds(nothing, 0.25), [0.25, 0.25])
 
 
@@ -112,10 +112,9 @@ def test_label_thresholds_are_not_worse_than_their_start(start, c):
     P[:, 1] **= 3  # two labels whose best threshold is another
     P[:, 2] **= np.float32(0.3)
     held_out = held(P, S, c)
-    thresholds, f1 = label_thresholds(held_out, start)
+    thresholds = label_thresholds(held_out, start)
     assert thresholds.dtype == np.float32
-    assert f1 == pytest.approx(expected_f1(held_out, thresholds).f1, abs=1e-12)
-    assert f1 > expected_f1(held_out, np.full(5, start, np.float32)).f1 + 0.01
+    assert expected_f1(held_out, thresholds).f1 > expected_f1(held_out, np.full(5, start, np.float32)).f1 + 0.01
 
 
 def test_rare_labels_keep_the_pooled_threshold():
@@ -123,9 +122,8 @@ def test_rare_labels_keep_the_pooled_threshold():
     for k, annotations in ((1, 19), (3, 20)):
         S[np.flatnonzero(S[:, k])[annotations:], k] = False
     held_out = held(P, S, 1.0)
-    thresholds, f1 = label_thresholds(held_out, 0.123)
+    thresholds = label_thresholds(held_out, 0.123)
     assert (thresholds == np.float32(0.123)).tolist() == [False, True, False, False, False]
-    assert f1 == pytest.approx(expected_f1(held_out, thresholds).f1, abs=1e-12)
 
 
 @given(hnp.arrays(np.int64, st.tuples(st.integers(1, 12), st.integers(1, 4)), elements=st.integers(0, 64)))
