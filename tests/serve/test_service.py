@@ -14,8 +14,9 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.runtime.run import Run
-from mpu_cli.serve.model import Current, Loaded
 from tests.serve.conftest import OPTIONS, OTHER, SUBJECTS, trained
+
+serve = pytest.importorskip("mpu_cli.serve")
 
 
 def sent(text: str) -> bytes:
@@ -198,7 +199,7 @@ def test_health_says_that_a_model_is_gone_and_that_it_is_back(service, tmp_path,
 
 def test_a_model_that_could_not_be_read_is_not_read_again_before_it_changes(made, tmp_path):
     shutil.copytree(made(trained) / "one.mpu", tmp_path / "m.mpu")
-    current = Current(tmp_path / "m.mpu", Run())
+    current = serve.Current(tmp_path / "m.mpu", Run())
     shutil.copytree(made(trained) / "other.mpu", tmp_path / "m.mpu", dirs_exist_ok=True)
     with patch.object(bundle, "load", side_effect=MemoryError) as load:
         for _ in range(3):
@@ -249,7 +250,7 @@ def test_clients_that_leave_in_mid_body_are_no_error(service, body, caplog):
 
 def test_a_failure_of_the_service_is_one_answer_and_is_logged(service, monkeypatch, caplog):
     asked = service("one")
-    monkeypatch.setattr(Loaded, "answer", lambda *_: 1 / 0)
+    monkeypatch.setattr(serve.Loaded, "answer", lambda *_: 1 / 0)
     logging.getLogger("uvicorn").propagate = True
     status, found = asked.ask("/predict", {"instances": [{"1": 1}]})
     assert (status, found) == (500, {"error": "internal error; see the log of the service"})

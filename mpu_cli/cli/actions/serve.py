@@ -13,8 +13,7 @@ def command(
 ) -> None:
     """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     try:
-        from mpu_cli.serve.application import Service, at_port, serve
-        from mpu_cli.serve.model import Current
+        from mpu_cli.serve import Current, Service, at_port, serve
     except ModuleNotFoundError as error:
         package = str(error.name).partition(".")[0]
         raise MpuError(

@@ -1,1 +1,0 @@
-"""``mpu serve``: answer HTTP requests with a model (extra ``serve``)."""
