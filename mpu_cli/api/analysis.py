@@ -20,7 +20,7 @@ from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_revi
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
 from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.core.options import CRITERIA, FrequencyOptions
-from mpu_cli.core.predictions import Cells
+from mpu_cli.core.predictions import Cells, dense
 from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.people.other_labels import given_other_labels
@@ -361,9 +361,9 @@ def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verifi
     parameters.warn_of(estimates.warnings(), estimates, annotations)
     frequency = LabelFrequency.of(c, annotations.labels.shape, annotations.verified)
     held_out = result.held_out.probabilities
-    given_others = parameters.dense(given_other_labels(held_out, annotations.labels, frequency, run, result.kin))
+    given_others = dense(given_other_labels(held_out, annotations.labels, frequency, run, result.kin))
     return OutOfFold(
-        annotations.widened(parameters.dense(held_out)),
+        annotations.widened(dense(held_out)),
         annotations.widened(c, np.nan),
         annotations.widened(unannotated_posterior(given_others, c)),
     )

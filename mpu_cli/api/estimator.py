@@ -23,7 +23,7 @@ from mpu_cli.core import stacking
 from mpu_cli.core.features import Columns
 from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.predictions import FEW_LABELS, Top
+from mpu_cli.core.predictions import FEW_LABELS, Top, dense
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import DataError, MpuWarning
@@ -471,7 +471,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         refuse_large_predictions(*shape)
         wide = np.zeros(shape, np.float32)
         for part, predicted in self._by_parts(matrix, lambda model, some, run: model.predictions(some, run, q)):
-            wide[part, self._columns] = parameters.dense(predicted)
+            wide[part, self._columns] = dense(predicted)
         return wide
 
     def _widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:

@@ -21,7 +21,7 @@ from mpu_cli.core.evidence import Evidence, Scored
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, refuse_refuted
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
-from mpu_cli.core.predictions import Cells, Predictions
+from mpu_cli.core.predictions import Cells
 from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import DataError, MpuWarning, counted
 from mpu_cli.people import suggestions
@@ -99,11 +99,6 @@ def _saying(name: str, ticks: int | None = None) -> Iterator[Callable[[], None]]
     start = time.perf_counter()
     yield lambda: None
     print(f"[mpu] {name}: {time.perf_counter() - start:.1f} s", flush=True)
-
-
-def dense(predictions: Predictions) -> np.ndarray:
-    """Return the probabilities of all labels as a dense array."""
-    return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
 
 
 def questions(chosen: Mapping[str, Any], annotations: Annotations, n: int, scores: np.ndarray | None) -> Questions:

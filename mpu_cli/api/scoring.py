@@ -11,7 +11,7 @@ from sklearn.metrics import make_scorer
 
 from mpu_cli.api import arrays
 from mpu_cli.api.arrays import as_csr, columns_of, in_order_of, indicator, rates_in_order
-from mpu_cli.core.features import entry_rows
+from mpu_cli.core.features import entry_rows, with_values
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation import bootstrap, incomplete
 from mpu_cli.evaluation.incomplete import PropensityScoredMetrics
@@ -248,5 +248,4 @@ def _weighted(truth: csr_array, c: ArrayLike, name: str = "c") -> csr_array:
     except ValueError:
         sizes = f"{name} has shape {frequencies.shape}, and y_true {truth.shape}"
         raise DataError(f"{sizes}: give one number, or one for each label, instance (in a column) or cell") from None
-    values = 1 / of_cells[entry_rows(truth), truth.indices]
-    return csr_array((values, truth.indices, truth.indptr), shape=truth.shape)
+    return with_values(truth, 1 / of_cells[entry_rows(truth), truth.indices])

@@ -192,6 +192,11 @@ def with_width(matrix: csr_array, width: int) -> csr_array:
     return only_entries(matrix, matrix.indices < width, width)
 
 
+def with_values(matrix: csr_array, values: np.ndarray) -> csr_array:
+    """Return a matrix with other values in the same stored entries."""
+    return csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
 def entry_rows(matrix: csr_array) -> np.ndarray:
     """Return the row of each stored entry: int64, shape (nnz,)."""
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
@@ -307,7 +312,7 @@ class Scaling:
             return Features(features.sparse, dense)
         matrix = features.sparse
         values = (matrix.data - self.shift[matrix.indices]) * self.factor[matrix.indices]
-        scaled = csr_array((values.astype(np.float32), matrix.indices, matrix.indptr), shape=matrix.shape)
+        scaled = with_values(matrix, values.astype(np.float32))
         shifted = np.flatnonzero(self.shift)
         part = matrix[:, shifted]
         is_zero = np.ones(part.shape, bool)

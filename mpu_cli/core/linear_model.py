@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack
 from scipy.special import expit
 
-from mpu_cli.core.features import Features, Scaling, entry_rows
+from mpu_cli.core.features import Features, Scaling, entry_rows, with_values
 from mpu_cli.core.kernels import WeightRows, kernel
 from mpu_cli.core.predictions import LEAST, Block, Top
 from mpu_cli.errors import OverflowingError
@@ -98,7 +98,7 @@ class LinearModel:
                 values = weights = (self.weights * factors[:, None]).astype(np.float32)
             else:
                 values = (self.weights.data * factors[entry_rows(self.weights)]).astype(np.float32)
-                weights = csr_array((values, self.weights.indices, self.weights.indptr), shape=self.weights.shape)
+                weights = with_values(self.weights, values)
             bias = bias.astype(np.float32)
         if not (np.isfinite(values).all() and np.isfinite(bias).all()):
             raise OverflowingError

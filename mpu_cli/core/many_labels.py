@@ -111,11 +111,7 @@ def _directions_of(sums: csr_array) -> csr_array:
         kept[first:end] = True
         if end - first > _FEATURES:
             kept[first + np.argpartition(size[first:end], end - first - _FEATURES)[: end - first - _FEATURES]] = False
-    directions = only_entries(sums, kept)
-    rows, values = entry_rows(directions), directions.data
-    lengths = np.sqrt(np.bincount(rows, np.square(values, dtype=np.float64), sums.shape[0]))[rows]
-    directions.data = np.divide(values, lengths, out=np.zeros_like(values), where=lengths > 0, casting="unsafe")
-    return directions
+    return unit_rows(only_entries(sums, kept))
 
 
 # The number of labels in a group: as many as the compiled kernel learns together.

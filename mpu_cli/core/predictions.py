@@ -16,7 +16,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import entry_rows, only_entries
+from mpu_cli.core.features import entry_rows, only_entries, with_values
 
 # The fewest annotations of labels in each stratum. The first contains the labels that the model has never seen.
 FEWEST = (0, 1, 2, 5, 20)
@@ -185,6 +185,11 @@ def values_at(matrix: Predictions, rows: np.ndarray, columns: np.ndarray) -> np.
     return np.where(there, np.append(matrix.data, zero)[place], zero)
 
 
+def dense(predictions: Predictions) -> np.ndarray:
+    """Return predictions of all labels as an array; those that are not kept are 0."""
+    return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
+
+
 def blocks(predictions: Predictions, size: int = 1 << 20) -> Iterator[tuple[Any, Any, np.ndarray]]:
     """Yield instances, labels and predictions of the kept cells, as arrays that broadcast and may be written to.
 
@@ -214,5 +219,5 @@ def at_least(predictions: csr_array, least: float) -> csr_array:
 
 def over(scores: csr_array, least: np.ndarray | np.float32) -> csr_array:
     """Return which entries have a score of at least `least`, a number or one per entry: bool, shape (n, Q)."""
-    reach = csr_array((scores.data >= least, scores.indices, scores.indptr), shape=scores.shape)
-    return only_entries(reach, reach.data)
+    reach = scores.data >= least
+    return only_entries(with_values(scores, reach), reach)

@@ -85,8 +85,7 @@ class Trial:
             return pooled_threshold(held_out)[1]
         made_by = source_models([holding_out(task, rows) for rows in self.fold_rows])
         binned = BinnedCells.of(replace(held_out, made_by=made_by))
-        positives = task.positives_of_labels
-        return best_threshold(binned, calibrate_strata(binned, positives))[1]
+        return best_threshold(binned, calibrate_strata(binned, task.positives_of_labels))[1]
 
 
 def choose_settings(

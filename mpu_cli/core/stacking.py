@@ -35,7 +35,7 @@ from mpu_cli.core.limits import refuse_labels_of_one, refuse_too_large
 from mpu_cli.core.linear_model import LARGEST_SUM, LinearModel
 from mpu_cli.core.many_labels import with_side_information
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
-from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, Predictions, Top, at_least, blocks
+from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, Predictions, Top, at_least, blocks, dense
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_features, choose_hyper_parameters
 from mpu_cli.core.sgd import LearningTask, Split
@@ -289,8 +289,7 @@ class StackedModel:
         `matrix`: csr_array, shape (n, any), float32: features; columns beyond the model's are ignored.
         Returns: float32, shape (n, q).
         """
-        predictions = self.predictions(matrix, run)
-        return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
+        return dense(self.predictions(matrix, run))
 
     def predictions(self, matrix: csr_array, run: Run = DEFAULT_RUN, most: int | None = None) -> Predictions:
         """Return the same as an array, or, with many labels, the largest ones of each instance as a sparse matrix.
@@ -333,11 +332,11 @@ def with_predictions(
 ) -> Features:
     """Return x^(l) = (x^(l-1), scale * yhat^(l-1)). Dense predictions are calibrated; sparse ones are not."""
     if isinstance(predictions, np.ndarray):
-        dense = np.hstack([features.dense, predictions])
-        for _, _, added in blocks(dense[:, -predictions.shape[1] :]):
+        extended = np.hstack([features.dense, predictions])
+        for _, _, added in blocks(extended[:, -predictions.shape[1] :]):
             np.multiply(added if calibration is None else calibration(added), np.float32(scale), out=added)
-        return Features(features.sparse, dense)
+        return Features(features.sparse, extended)
     kept = at_least(predictions, STACKED_FROM)
     kept.data *= np.float32(scale)
-    extended = csr_array(hstack([features.as_sparse(), kept], format="csr"))
-    return Features(extended, np.empty((len(features), 0), np.float32))
+    both = csr_array(hstack([features.as_sparse(), kept], format="csr"))
+    return Features(both, np.empty((len(features), 0), np.float32))

@@ -54,6 +54,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
+from mpu_cli.core.features import with_values
 from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import DataError, InputError
 from mpu_cli.evaluation.metrics import (
@@ -226,7 +227,7 @@ class Propensities:
 
         InputError if the propensity of a label is unknown.
         """
-        return csr_array((1 / self.of(truth.indices), truth.indices, truth.indptr), shape=truth.shape)
+        return with_values(truth, 1 / self.of(truth.indices))
 
     def of(self, labels: np.ndarray) -> np.ndarray:
         """Return the propensity of each label; InputError if one is unknown."""

@@ -552,7 +552,7 @@ class ClusterData(TrainingData):
 
     def true_labels(self, chosen: HyperParameters) -> np.ndarray:
         """Estimate the number of instances with each label, from the label frequency."""
-        return self.collection.counts().true_labels(chosen.c)
+        return self.annotations / chosen.c
 
     def work(self) -> dict[str, int]:
         """Return the number of parts and workers of the training, while the cluster is connected."""

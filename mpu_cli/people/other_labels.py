@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from mpu_cli.core.calibration import HeldOut, calibrate
-from mpu_cli.core.features import entry_rows
+from mpu_cli.core.features import entry_rows, with_values
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.core.predictions import Predictions
@@ -144,8 +144,7 @@ def _fit(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequen
 def _evidence(probabilities: np.ndarray, positive: csr_array) -> csr_array:
     """Return s (1 - p)."""
     rows = entry_rows(positive)
-    values = positive.data * (1 - probabilities[rows, positive.indices])
-    return csr_array((values, positive.indices, positive.indptr), shape=positive.shape)
+    return with_values(positive, positive.data * (1 - probabilities[rows, positive.indices]))
 
 
 def _loss(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequency) -> float:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 from scipy.special import logit
 
+from mpu_cli.core.features import with_values
 from mpu_cli.core.frequency.estimators import Z_90
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
@@ -64,9 +65,7 @@ def unannotated_posterior(probabilities: Any, c: ArrayLike) -> Any:
     if issparse(probabilities):
         entries = csr_array(probabilities)
         rates = np.broadcast_to(c, entries.shape)[entries.nonzero()]
-        return csr_array(
-            (unannotated_posterior(entries.data, rates), entries.indices, entries.indptr), shape=entries.shape
-        )
+        return with_values(entries, unannotated_posterior(entries.data, rates))
     p = np.asarray(probabilities)
     p = p if p.dtype == np.float32 else p.astype(float)
     frequency = np.asarray(c, p.dtype)

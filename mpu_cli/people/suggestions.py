@@ -23,6 +23,7 @@ from scipy.special import expit, log_expit, logit
 
 from mpu_cli.core.calibration import BinnedCells, HeldOut, calibrate
 from mpu_cli.core.evidence import Evidence
+from mpu_cli.core.features import with_values
 from mpu_cli.core.frequency.estimators import Z_90, Z_95, wilson
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import below_ceiling
@@ -110,7 +111,7 @@ def _scores(probabilities: Predictions, frequency: LabelFrequency) -> Prediction
     scores = np.concatenate([scores_of(posterior) for *_, posterior in posterior_blocks(probabilities, frequency)])
     if isinstance(probabilities, np.ndarray):
         return scores
-    return csr_array((scores, probabilities.indices, probabilities.indptr), shape=probabilities.shape)
+    return with_values(probabilities, scores)
 
 
 def _of_total(total: float, depth: float, cells: np.ndarray, z: np.ndarray) -> float:

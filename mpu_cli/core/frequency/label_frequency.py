@@ -17,6 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
+from mpu_cli.core.features import with_values
 from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.errors import DataError
 
@@ -107,7 +108,7 @@ class LabelFrequency:
         if self.verified is None:
             return of_instances, csr_array((len(of_instances), len(self.rates)), dtype=np.float32)
         cells, by_verdict = self.verified.cells, _BY_VERDICT[self.verified.instances]
-        of_cells = csr_array((_BY_VERDICT[cells.data], cells.indices, cells.indptr), shape=cells.shape)
+        of_cells = with_values(cells, _BY_VERDICT[cells.data])
         if self.of_instances is None:
             return by_verdict, of_cells
         return np.where(np.isnan(by_verdict), of_instances, by_verdict), of_cells
@@ -127,7 +128,8 @@ class LabelFrequency:
 
     def true_labels(self, annotated: csr_array) -> np.ndarray:
         """Estimate how many instances have each label: float64, shape (q,)."""
-        return self.count(annotated).true_labels(self.rates)
+        by_chance, certain = self.counted(annotated)
+        return self.true_of(*by_chance.nonzero()) + certain.sum(axis=0, dtype=float)
 
     def count(self, annotated: csr_array) -> "LabelCounts":
         """Count the cells of each label, and its annotations by what they represent."""
@@ -159,10 +161,6 @@ class LabelCounts:
     cells: np.ndarray  # int, shape (q,): cells that are not ignored
     by_chance: np.ndarray  # float64, shape (q,): annotations that represent 1 / rate true labels each
     certain: np.ndarray  # float64, shape (q,): other true labels, in complete instances and in groups of instances
-
-    def true_labels(self, rates: np.ndarray) -> np.ndarray:
-        """Estimate how many instances have each label: float64, shape (q,)."""
-        return self.by_chance / rates + self.certain
 
     def shares(self, rates: np.ndarray) -> np.ndarray:
         """Estimate the share of each label in its cells: float64, shape (q,)."""

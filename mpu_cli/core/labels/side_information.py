@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core.features import Columns, Features, entry_rows, unit_rows
+from mpu_cli.core.features import Columns, Features, entry_rows, unit_rows, with_values
 from mpu_cli.core.predictions import STACKED_FROM, Block, Predictions, at_least, count_positives
 
 # The number of instances used to set the expected number of labels without annotations, and of bins for their scores.
@@ -173,12 +173,12 @@ def times_named(instances: csr_array, rows: np.ndarray, vectors: csr_array) -> n
     >>> times_named(instances, np.arange(2), csr_array(np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0]]))).tolist()
     [2, 1, 0]
     """
-    ones = csr_array((np.ones(vectors.nnz, np.float32), vectors.indices, vectors.indptr), shape=vectors.shape)
+    ones = with_values(vectors, np.ones(vectors.nnz, np.float32))
     sizes = np.bincount(vectors.indices, minlength=vectors.shape[1])
     named = np.zeros(vectors.shape[1], np.int64)
     for start in range(0, len(rows), _ROWS):  # the product of all rows would take much memory
         some = instances[rows[start : start + _ROWS]]
-        some = csr_array((np.ones(some.nnz, np.float32), some.indices, some.indptr), shape=some.shape)
+        some = with_values(some, np.ones(some.nnz, np.float32))
         shared = csr_array(some @ ones)
         named += np.bincount(shared.indices[shared.data == sizes[shared.indices]], minlength=len(named))
     return named

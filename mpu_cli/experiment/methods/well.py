@@ -30,7 +30,7 @@ import numpy as np
 from scipy.sparse import csr_array, tril, vstack
 from sklearn.metrics.pairwise import cosine_similarity
 
-from mpu_cli.core.features import Features
+from mpu_cli.core.features import unit_rows
 from mpu_cli.core.limits import refuse_beyond_free
 
 # Number of instances whose similarities to all others are computed together.
@@ -81,9 +81,7 @@ def nearest_neighbours(matrix: csr_array, k: int, degree: float) -> csr_array:
     negative, and symmetric, with a diagonal of zeros.
     """
     n = matrix.shape[0]
-    norms = np.sqrt(np.repeat(Features.of(matrix).squared_norms, np.diff(matrix.indptr)))
-    data = np.divide(matrix.data, norms, out=np.zeros(len(norms)), where=norms > 0).astype(np.float32)
-    directions = csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    directions = unit_rows(matrix)
     others = csr_array(directions.T)
     parts = []
     for start in range(0, n, _ROWS):
