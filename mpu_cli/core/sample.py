@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core import sgd
 from mpu_cli.core.calibration import HeldOut, calibrate
 from mpu_cli.core.features import Columns, Dominating, Features, RbfFeatures, Scaling, unevenness, with_width
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate
@@ -19,7 +18,7 @@ from mpu_cli.core.labels.side_information import Prior
 from mpu_cli.core.limits import refuse_large_sample
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.predictions import FEW_LABELS, count_positives, values_at
-from mpu_cli.core.sgd import LearningTask, Settings
+from mpu_cli.core.sgd import LearningTask, Settings, cost_for, default_epochs, default_settings
 from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -240,10 +239,8 @@ class Sample:
         It is learned from the cells whose annotation was left to chance (`VerifiedLabels.left_to_chance`).
         """
         frequency = LabelFrequency.naive(self.labels.shape, self.verified)
-        coherence = self.features.coherence
-        epochs = sgd.default_epochs(len(self.features), coherence)
-        cost = sgd.cost_for(self.features, _NAIVE_COST)
-        settings = Settings(cost, sgd.default_step(epochs, coherence), epochs)
+        usual = default_settings(default_epochs(len(self.features), self.features.coherence), self.features)
+        settings = replace(usual, cost=cost_for(self.features, _NAIVE_COST))
         return dense_out_of_fold(self.task(frequency, settings), self.fold_rows, tick)
 
 
