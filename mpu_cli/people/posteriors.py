@@ -168,9 +168,17 @@ def suggest(
     """
     least = np.float32(choice.least or 0)
     best = Cells.none()
-    for block in _posteriors(probabilities, annotated, frequency, least, left_out, correction):
-        if choice.columns is not None:
-            block = block[choice.columns[block.columns]]
+    for part, rows, columns, posterior in posterior_blocks(probabilities, frequency):
+        corrected = correction(posterior)
+        enough = (corrected > 0) & (corrected >= least)
+        i, k = (np.broadcast_to(index, enough.shape)[enough].astype(np.int64) for index in (rows, columns))
+        listed = np.ones(len(i), bool) if choice.columns is None else choice.columns[k]
+        for others in (annotated, left_out):
+            if others is not None:
+                listed &= ~values_at(others[part], i, k).astype(bool)
+        if frequency.verified is not None:
+            listed &= frequency.verified.rows(part).at(i, k) == Verdict.UNKNOWN
+        block = Cells(part.start + i, k, posterior[enough])[listed]
         if choice.top is not None and len(best) >= choice.top:
             block = block[block.probabilities > best.probabilities[choice.top - 1 : choice.top].min(initial=np.inf)]
         if choice.per_instance is not None:
@@ -241,28 +249,6 @@ def worth_filling_in(listed: Cells, there: int, true: float, right: float) -> Fi
     f1 = f1_score(hits, there + np.arange(len(hits)), true)
     k = int(np.argmax(f1))
     return FillingIn(k, float(f1[0]), float(f1[k]))
-
-
-def _posteriors(
-    predictions: Predictions,
-    annotated: csr_array,
-    frequency: LabelFrequency,
-    least: np.float32,
-    left_out: csr_array | None,
-    correction: Correction,
-) -> Iterator[Cells]:
-    """Yield, in blocks, the uncorrected posteriors of the cells to list whose probability is large enough."""
-    for part, rows, columns, claimed in posterior_blocks(predictions, frequency):
-        probabilities = correction(claimed)
-        enough = (probabilities > 0) & (probabilities >= least)
-        i, k = (np.broadcast_to(index, enough.shape)[enough].astype(np.int64) for index in (rows, columns))
-        listed = np.ones(len(i), bool)
-        for others in (annotated, left_out):
-            if others is not None:
-                listed &= ~values_at(others[part], i, k).astype(bool)
-        if frequency.verified is not None:
-            listed &= frequency.verified.rows(part).at(i, k) == Verdict.UNKNOWN
-        yield Cells(part.start + i, k, claimed[enough])[listed]
 
 
 def _largest(cells: Cells, k: int) -> Cells:
