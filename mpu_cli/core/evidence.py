@@ -112,7 +112,7 @@ class Scored:
         if allowed is not None:
             cells = replace(cells, open=cells.open & allowed[answered.columns])
         drawn = questions.draw(cells, n, self._run.seed, truth)
-        return replace(drawn, rows=answered.rows[drawn.rows], columns=answered.columns[drawn.columns])
+        return replace(drawn, rows=sample.rows[drawn.rows], columns=answered.columns[drawn.columns])
 
 
 @dataclass(frozen=True)

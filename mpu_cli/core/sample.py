@@ -12,7 +12,6 @@ from mpu_cli.core.features import Columns, Dominating, Features, RbfFeatures, Sc
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Answered, ScoredCells, chances
-from mpu_cli.core.frequency.review_frequency import counts_of, of_review
 from mpu_cli.core.labels.problem import Answers, Problem, joined, kin_of, share_repeated
 from mpu_cli.core.labels.side_information import Prior
 from mpu_cli.core.limits import refuse_large_sample
@@ -92,12 +91,6 @@ class Instances(Problem):
     def annotations(self) -> np.ndarray:
         """The number of instances annotated with each label: int, shape (q,)."""
         return count_positives(self.labels)
-
-    def reviewed_counts(self) -> np.ndarray | None:
-        """Return the counts (`counts_of`) for the reviewed instances; None if there are none."""
-        if self.verified is None or self.sampled is None:
-            return None
-        return counts_of(of_review(self.labels, self.verified, self.sampled))
 
 
 # The best eta0 falls with the number of instances, about as its power -1/4: docs/choices/training.md.
@@ -231,7 +224,7 @@ class Sample:
         is_open = ~values_at(self.labels, rows, columns).astype(bool)
         cells = ScoredCells.of(calibrated, self.labels, self.verified, self.weights)
         placed = replace(inside, rows=rows, columns=columns)[is_open]
-        return Answered(cells, placed, self.rows, self.columns)
+        return Answered(cells, placed, self.columns)
 
     def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:
         """Predict Pr(s=1 | x) out of fold, float32, instances x labels, for estimating c.

@@ -22,10 +22,9 @@ from mpu_cli.core.frequency.review_frequency import (
     Grid,
     Posterior,
     ReviewedFrequency,
-    counts_of,
     from_review,
     from_second_file,
-    of_review,
+    reviewed_counts,
     summarised,
 )
 from mpu_cli.core.labels.problem import Answers, Problem
@@ -361,9 +360,7 @@ class Answered:
 
     cells: ScoredCells  # of some instances, and m of q labels
     answers: Answers  # on these cells
-    # `rows`, `columns`: int, shapes (n,) and (m,): the numbers of these instances and labels
-    rows: np.ndarray
-    columns: np.ndarray
+    columns: np.ndarray  # int, shape (m,): the numbers of these labels
 
     def fit(self, automatic: float | None = None, reviewed: np.ndarray | None = None) -> FittedFrequency:
         """Call `fit`; `reviewed` is of all q labels."""
@@ -411,35 +408,25 @@ class Answered:
         return needed, width(len(self.answers)) if len(self.answers) else None
 
 
-def from_answers(
-    answered: Answered, q: int, automatic: float | None = None, reviewed: tuple[csr_array, csr_array] | None = None
-) -> ReviewedFrequency:
-    """Estimate c of q labels from answers to questions, and from reviewed instances if there are any.
-
-    Labels without scores get the posterior of a label without answers.
-    """
-    counts = None if reviewed is None else counts_of(reviewed)
-    fitted = answered.fit(automatic, counts)
-    place = np.full(q, len(fitted.by_label.probability) - 1)
-    place[answered.columns] = fitted.by_label.place
-    by_label = replace(fitted.by_label, place=place)
-    instances, true = (0, np.zeros(q)) if counts is None or reviewed is None else (reviewed[0].shape[0], counts[:, 1])
-    summary = summarised(fitted.overall, by_label, instances, true)
-    return replace(summary, answers=len(answered.answers), yes=int(answered.answers.true.sum()))
-
-
 def from_people(
     problem: Problem, automatic: float | None = None, answered: Answered | None = None
 ) -> ReviewedFrequency | None:
-    """Estimate c by the first of `from_answers`, `from_review` and `from_second_file` with data; None without data.
+    """Estimate c by the first of answers, `from_review` and `from_second_file` with data; None without data.
 
     `automatic`: as for `from_review`.
-    `answered`: used together with the instances of the problem that were drawn at random.
+    `answered`: used together with the instances of the problem that were drawn at random. Labels without scores get
+    the posterior of a label without answers.
     """
     labels, verified, sampled = problem.labels, problem.verified, problem.sampled
     if answered is not None and len(answered.answers):
-        reviewed = None if verified is None or sampled is None else of_review(labels, verified, sampled)
-        return from_answers(answered, labels.shape[1], automatic, reviewed)
+        counts = reviewed_counts(problem)
+        fitted = answered.fit(automatic, counts)
+        place = np.full(labels.shape[1], len(fitted.by_label.probability) - 1)
+        place[answered.columns] = fitted.by_label.place
+        instances = 0 if sampled is None else len(np.unique(sampled))
+        true = np.zeros(len(place)) if counts is None else counts[:, 1]
+        summary = summarised(fitted.overall, replace(fitted.by_label, place=place), instances, true)
+        return replace(summary, answers=len(answered.answers), yes=int(answered.answers.true.sum()))
     for rows, estimate in ((sampled, from_review), (problem.second, from_second_file)):
         if rows is None or not len(rows):
             continue

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from scipy.special import betainc, betaincinv, xlog1py, xlogy
 
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError, counted
 
@@ -246,9 +247,12 @@ def from_review(
     return summarised(of_all, of_each, true.shape[0], n)
 
 
-def counts_of(reviewed: tuple[csr_array, csr_array]) -> np.ndarray:
-    """Count the annotated ones among these true labels, and all of them: float64, shape (q, 2)."""
-    return np.column_stack([_sums(part, 0) for part in reviewed[::-1]])
+def reviewed_counts(problem: Problem) -> np.ndarray | None:
+    """Count the true labels of the reviewed random instances that were annotated, and all: float64, shape (q, 2)."""
+    if problem.verified is None or problem.sampled is None:
+        return None
+    true, kept = of_review(problem.labels, problem.verified, problem.sampled)
+    return np.column_stack([_sums(kept, 0), _sums(true, 0)])
 
 
 def of_review(labels: csr_array, verified: VerifiedLabels, sampled: np.ndarray) -> tuple[csr_array, csr_array]:
