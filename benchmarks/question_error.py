@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import estimate
-from mpu_cli.core.frequency.questions import draw
+from mpu_cli.core.frequency.questions import draw, fit
 from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.sample import Instances, Sample
@@ -39,10 +39,9 @@ def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[i
     probabilities = sample.naive_probabilities()
     automatic = estimate(probabilities, labels).c
     for size in SIZES:
-        nothing = sample.answered(probabilities, Answers.none())
-        asked = draw(nothing.cells, size, seed)
+        asked = draw(sample.answered(probabilities, Answers.none())[0], size, seed)
         answers = Answers(asked.rows, asked.columns, Y[asked.rows, asked.columns])
-        fitted = sample.answered(probabilities, answers).fit(automatic)
+        fitted = fit(*sample.answered(probabilities, answers), automatic)
         c, [(low, high)] = float(fitted.overall.mean()[0]), fitted.overall.interval(0.1)
         by_label = float(np.average(np.abs(np.log(fitted.by_label.mean() / of_labels)), weights=true))
         ends = fitted.by_label.interval(0.1)

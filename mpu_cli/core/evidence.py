@@ -89,8 +89,8 @@ class Scored:
             single = estimate_singly(cells, method, of_all)
         return single.of_all(self.population.labels.shape[1], self.sample.columns, of_all.c)
 
-    def answered(self) -> questions.Answered | None:
-        """Return the answers on unannotated cells in the sample, with their scores; None without scores."""
+    def answered(self) -> tuple[questions.ScoredCells, Answers] | None:
+        """Return the cells of the sample with scores, and the answers on unannotated ones; None without scores."""
         answers = self.population.answers or Answers.none()
         return None if self.probabilities is None else self.sample.answered(self.probabilities, answers)
 
@@ -104,15 +104,14 @@ class Scored:
             raise DataError("only complete label sets have annotations, so there is nothing to choose questions by")
         sample, probabilities, answered = self.sample, self.probabilities, self.answered()
         assert probabilities is not None and answered is not None
-        truth = None
-        if len(answered.answers):
+        (cells, answers), truth = answered, None
+        if len(answers):
             alone = estimate(probabilities, sample.labels, verified=sample.verified, folds=sample.fold_of_instances)
-            truth = answered.fit(alone.c).truth
-        cells = answered.cells
+            truth = questions.fit(cells, answers, alone.c).truth
         if allowed is not None:
-            cells = replace(cells, open=cells.open & allowed[answered.columns])
+            cells = replace(cells, open=cells.open & allowed[cells.columns])
         drawn = questions.draw(cells, n, self._run.seed, truth)
-        return replace(drawn, rows=sample.rows[drawn.rows], columns=answered.columns[drawn.columns])
+        return replace(drawn, rows=sample.rows[drawn.rows], columns=cells.columns[drawn.columns])
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from mpu_cli.core.calibration import HeldOut, calibrate
 from mpu_cli.core.features import Columns, Dominating, Features, RbfFeatures, Scaling, unevenness, with_width
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.frequency.questions import Answered, ScoredCells, chances
+from mpu_cli.core.frequency.questions import ScoredCells, chances
 from mpu_cli.core.labels.problem import Answers, Problem, joined, kin_of, share_repeated
 from mpu_cli.core.labels.side_information import Prior
 from mpu_cli.core.limits import refuse_large_sample
@@ -214,17 +214,16 @@ class Sample:
         left_out = tuple(columns[list(estimate.left_out)].tolist())
         return replace(estimate, labels=columns[estimate.labels], left_out=left_out)
 
-    def answered(self, probabilities: np.ndarray, answers: Answers) -> Answered:
-        """Return the answers on unannotated cells in the sample, with scores: calibrated naive probabilities."""
+    def answered(self, probabilities: np.ndarray, answers: Answers) -> tuple[ScoredCells, Answers]:
+        """Return the cells with calibrated naive probabilities, and the answers on unannotated ones of these."""
         frequency = LabelFrequency.naive(self.labels.shape, self.verified)
         calibration = calibrate(HeldOut(probabilities, self.labels, frequency))
         calibrated = probabilities if calibration is None else calibration(probabilities)
         inside = answers[np.isin(answers.rows, self.rows) & np.isin(answers.columns, self.columns)]
         rows, columns = np.searchsorted(self.rows, inside.rows), np.searchsorted(self.columns, inside.columns)
         is_open = ~values_at(self.labels, rows, columns).astype(bool)
-        cells = ScoredCells.of(calibrated, self.labels, self.verified, self.weights)
-        placed = replace(inside, rows=rows, columns=columns)[is_open]
-        return Answered(cells, placed, self.columns)
+        cells = ScoredCells.of(calibrated, self.labels, self.verified, self.columns, self.weights)
+        return cells, replace(inside, rows=rows, columns=columns)[is_open]
 
     def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:
         """Predict Pr(s=1 | x) out of fold, float32, instances x labels, for estimating c.

@@ -16,6 +16,7 @@ from mpu_cli.cli.messages import (
     print_table,
 )
 from mpu_cli.core.evidence import Scored
+from mpu_cli.core.frequency.questions import forecast
 from mpu_cli.core.frequency.review_frequency import instances_to_review, reviewed_counts
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, missing
 from mpu_cli.core.options import FrequencyOptions
@@ -79,7 +80,7 @@ def command(
     answered = scored.answered() if data.answers is not None or plan else None
     if answered is not None and alone is not None:
         with run.step("planning questions"):
-            of_questions, next_width = answered.forecast(plan, expected, alone.c, reviewed_counts(data))
+            of_questions, next_width = forecast(*answered, plan, expected, alone.c, reviewed_counts(data))
         questions = [{"width": width, "questions": n} for width, n in of_questions.items()]
         report |= present(plan_of_questions=questions or None, next_width=next_width)
     if per_label:

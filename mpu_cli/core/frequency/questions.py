@@ -76,6 +76,7 @@ class ScoredCells:
     annotations: np.ndarray  # float64, shape (q,): annotations of each label, left to chance
     # float64, shape (q,): mean probability of these annotations, and of two more with the mean of all labels
     shown: np.ndarray
+    columns: np.ndarray  # int, shape (q,): the numbers of these labels
     weights: np.ndarray | None = None  # float64, shape (q,): how many labels each represents; None: only itself
 
     @classmethod
@@ -84,6 +85,7 @@ class ScoredCells:
         probabilities: np.ndarray,
         labels: csr_array,
         verified: VerifiedLabels | None,
+        columns: np.ndarray | None = None,
         weights: np.ndarray | None = None,
     ) -> "ScoredCells":
         """Make scored cells from calibrated probabilities, float32 (n x q), annotated labels and verified ones."""
@@ -102,7 +104,9 @@ class ScoredCells:
         )
         of_all = shown.sum() / max(there.sum(), 1)
         shown = (shown + _COUNTS_FOR * of_all) / (there + _COUNTS_FOR)
-        return cls(scores, missing, unanswered, there, shown, weights)
+        if columns is None:
+            columns = np.arange(len(there))
+        return cls(scores, missing, unanswered, there, shown, columns, weights)
 
     def sureness(self, share: np.ndarray) -> np.ndarray:
         """Return x of each label, shape (q,): log odds of `shown`, clipped, centred at the mean weighted by `share`."""
@@ -185,10 +189,11 @@ def fit(
 
     `answers`: on unannotated cells.
     `automatic`: an estimate of c from annotations alone.
-    `reviewed`: ndarray, shape (q, 2): how many true labels of completely reviewed random instances were annotated, and
-    how many there are.
+    `reviewed`: ndarray, shape (any, 2): how many true labels of completely reviewed random instances were annotated,
+    and how many there are, with a row for each label that `cells.columns` may name.
     """
     q = len(cells.annotations)
+    reviewed = None if reviewed is None else reviewed[cells.columns]
     share = cells.annotations if cells.weights is None else cells.annotations * cells.weights
     share = share / max(share.sum(), 1e-300)
     answered = np.union1d(answers.columns, () if reviewed is None else np.flatnonzero(reviewed[:, 1])).astype(int)
@@ -354,62 +359,54 @@ def _of_odds(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> Post
     return Posterior(FOR_LABELS, probability / probability.sum(), np.zeros(1, int))
 
 
-@dataclass(frozen=True)
-class Answered:
-    """Answers to questions, with the scores of the cells that may be asked about."""
+def forecast(
+    cells: ScoredCells,
+    answers: Answers,
+    widths: Sequence[float],
+    c: float,
+    automatic: float | None,
+    reviewed: np.ndarray | None,
+) -> tuple[dict[float, int], float | None]:
+    """Return how many more questions make the interval of c as narrow as each width, by simulated answers.
 
-    cells: ScoredCells  # of some instances, and m of q labels
-    answers: Answers  # on these cells
-    columns: np.ndarray  # int, shape (m,): the numbers of these labels
+    Widths that all open cells, or 2,560 questions, do not reach are left out. The second value is the expected width
+    after as many more answers as there are now; None if there are none.
 
-    def fit(self, automatic: float | None = None, reviewed: np.ndarray | None = None) -> FittedFrequency:
-        """Call `fit`; `reviewed` is of all q labels."""
-        of_these = None if reviewed is None else reviewed[self.columns]
-        return fit(self.cells, self.answers, automatic, of_these)
+    `c`: the expected c, used if there are no answers. `automatic` and `reviewed`, as for `fit`, are not used then.
+    """
+    truth, now = cells.at(c), np.inf
+    if len(answers):
+        fitted = fit(cells, answers, automatic, reviewed)
+        truth, now = fitted.truth, fitted.width
+    else:
+        automatic = reviewed = None
 
-    def forecast(
-        self, widths: Sequence[float], c: float, automatic: float | None, reviewed: np.ndarray | None
-    ) -> tuple[dict[float, int], float | None]:
-        """Return how many more questions make the interval of c as narrow as each width, by simulated answers.
+    def width(n: int) -> float:
+        found = []
+        for seed in range(SIMULATIONS):
+            asked = draw(cells, n, seed, truth)
+            simulated = np.random.default_rng(seed).random(len(asked)) < asked.probabilities
+            more = answers.joined(Answers(asked.rows, asked.columns, simulated))
+            found.append(fit(cells, more, automatic, reviewed).width)
+        return float(np.mean(found))
 
-        Widths that all open cells, or 2,560 questions, do not reach are left out. The second value is the expected
-        width after as many more answers as there are now; None if there are none.
-
-        `c`: the expected c, used if there are no answers. `automatic` and `reviewed`, as for `fit`, are not used then.
-        """
-        truth, now = self.cells.at(c), np.inf
-        if len(self.answers):
-            fitted = self.fit(automatic, reviewed)
-            truth, now = fitted.truth, fitted.width
-        else:
-            automatic = reviewed = None
-
-        def width(n: int) -> float:
-            found = []
-            for seed in range(SIMULATIONS):
-                asked = draw(self.cells, n, seed, truth)
-                simulated = np.random.default_rng(seed).random(len(asked)) < asked.probabilities
-                more = self.answers.joined(Answers(asked.rows, asked.columns, simulated))
-                found.append(replace(self, answers=more).fit(automatic, reviewed).width)
-            return float(np.mean(found))
-
-        needed: dict[float, int] = {}
-        if widths:
-            most, sizes = min(int(self.cells.open.sum()), _MOST_PLANNED), [_FEWEST_PLANNED]
-            reached = [width(sizes[0])]
-            while reached[-1] > min(widths) and sizes[-1] < most:
-                sizes.append(min(2 * sizes[-1], most))
-                reached.append(width(sizes[-1]))
-            falling = np.minimum.accumulate(reached)[::-1]
-            numbers = np.exp(np.interp(np.log(widths), np.log(falling), np.log(sizes[::-1])))
-            for w, n in zip(widths, numbers.tolist(), strict=True):
-                if w >= falling[0]:
-                    needed[w] = 0 if w >= now else int(np.ceil(round(n, 6)))
-        return needed, width(len(self.answers)) if len(self.answers) else None
+    needed: dict[float, int] = {}
+    if widths:
+        most, sizes = min(int(cells.open.sum()), _MOST_PLANNED), [_FEWEST_PLANNED]
+        reached = [width(sizes[0])]
+        while reached[-1] > min(widths) and sizes[-1] < most:
+            sizes.append(min(2 * sizes[-1], most))
+            reached.append(width(sizes[-1]))
+        falling = np.minimum.accumulate(reached)[::-1]
+        numbers = np.exp(np.interp(np.log(widths), np.log(falling), np.log(sizes[::-1])))
+        for w, n in zip(widths, numbers.tolist(), strict=True):
+            if w >= falling[0]:
+                needed[w] = 0 if w >= now else int(np.ceil(round(n, 6)))
+    return needed, width(len(answers)) if len(answers) else None
 
 
 def from_people(
-    problem: Problem, automatic: float | None = None, answered: Answered | None = None
+    problem: Problem, automatic: float | None = None, answered: tuple[ScoredCells, Answers] | None = None
 ) -> ReviewedFrequency | None:
     """Estimate c by the first of answers, `from_review` and `from_second_file` with data; None without data.
 
@@ -418,15 +415,15 @@ def from_people(
     the posterior of a label without answers.
     """
     labels, verified, sampled = problem.labels, problem.verified, problem.sampled
-    if answered is not None and len(answered.answers):
-        counts = reviewed_counts(problem)
-        fitted = answered.fit(automatic, counts)
+    if answered is not None and len(answered[1]):
+        (cells, answers), counts = answered, reviewed_counts(problem)
+        fitted = fit(cells, answers, automatic, counts)
         place = np.full(labels.shape[1], len(fitted.by_label.probability) - 1)
-        place[answered.columns] = fitted.by_label.place
+        place[cells.columns] = fitted.by_label.place
         instances = 0 if sampled is None else len(np.unique(sampled))
         true = np.zeros(len(place)) if counts is None else counts[:, 1]
         summary = summarised(fitted.overall, replace(fitted.by_label, place=place), instances, true)
-        return replace(summary, answers=len(answered.answers), yes=int(answered.answers.true.sum()))
+        return replace(summary, answers=len(answers), yes=int(answers.true.sum()))
     for rows, estimate in ((sampled, from_review), (problem.second, from_second_file)):
         if rows is None or not len(rows):
             continue

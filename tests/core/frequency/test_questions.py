@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core.frequency.questions import Answered, ScoredCells, draw, fit, from_people
+from mpu_cli.core.frequency.questions import ScoredCells, draw, fit, from_people
 from mpu_cli.core.labels.problem import Answers, Problem
 from mpu_cli.core.labels.verified import VerifiedLabels
 from tests.core.simulated import as_labels
@@ -155,18 +155,17 @@ def test_complete_and_ignored_cells_are_left_out_and_decided_ones_are_not_asked(
 def test_what_people_say_of_c_has_what_it_rests_on():
     Y, S, cells = collection(np.full(3, 0.4), n=2000)
     answers = asked(Y, cells, 60)
-    answered = Answered(cells, answers, np.array([0, 2, 3]))
     of_five = csr_array((2000, 5), dtype=bool)
-    found = from_people(Problem(of_five, of_five), answered=answered)
+    some = replace(cells, columns=np.array([0, 2, 3]))
+    found = from_people(Problem(of_five, of_five), answered=(some, answers))
     assert (found.answers, found.yes, found.instances) == (60, answers.true.sum(), 0)
     assert found.rates.shape == (5,)
     assert found.basis == "60 answers"
     assert found.limits[0] < found.interval[0] < found.c < found.interval[1] < found.limits[1]
     rows = np.arange(40)
     verified = complete_review(Y, rows)
-    answered = replace(answered, columns=np.arange(3))
     problem = Problem(csr_array((2000, 1), dtype=np.float32), as_labels(S), verified=verified, sampled=rows)
-    both = from_people(problem, answered=answered)
+    both = from_people(problem, answered=(cells, answers))
     assert (both.answers, both.instances) == (60, 40)
     assert_array_equal(both.true, Y[rows].sum(axis=0))
     assert both.basis == "60 answers and 40 complete label sets"
