@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import Calibration, HeldOut, calibrate
 from mpu_cli.core.frequency import questions
-from mpu_cli.core.frequency.estimators import CountedCells, FrequencyEstimate, estimate, has_evidence
+from mpu_cli.core.frequency.estimators import CountedCells, FrequencyEstimate, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, is_estimated
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
 from mpu_cli.core.labels.problem import Answers, Problem
@@ -64,14 +64,10 @@ class Scored:
         """Pr(s=1 | x) of its cells, float32; None if only complete label sets, which then give c, are annotated."""
         if self._scores is not None:
             return self._scores[np.ix_(self.sample.rows, self.sample.columns)]
-        if self.population.is_reviewed and not self._has_evidence:
+        if self.population.is_reviewed and not self.sample.has_evidence:
             return None
         with self._run.step("predicting out of fold", len(self.sample.fold_rows)) as tick:
             return self.sample.naive_probabilities(tick)
-
-    @property
-    def _has_evidence(self) -> bool:
-        return has_evidence(self.sample.labels, self.sample.verified)
 
     def estimates(self, method: str = "bbe") -> Estimates:
         """Estimate c, as `estimate_frequency` does."""
@@ -100,7 +96,7 @@ class Scored:
         `allowed`: bool, shape (q,): the labels that may be asked about. None: all.
         Raises DataError (labels are annotated in complete label sets only).
         """
-        if not self._has_evidence:
+        if not self.sample.has_evidence:
             raise DataError("only complete label sets have annotations, so there is nothing to choose questions by")
         sample, probabilities, answered = self.sample, self.probabilities, self.answered()
         assert probabilities is not None and answered is not None

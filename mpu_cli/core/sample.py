@@ -14,10 +14,11 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import ScoredCells, chances
 from mpu_cli.core.labels.problem import Answers, Problem, joined, kin_of, share_repeated
 from mpu_cli.core.labels.side_information import Prior
+from mpu_cli.core.labels.verified import annotated_by_chance
 from mpu_cli.core.limits import refuse_large_sample
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.predictions import FEW_LABELS, count_positives, values_at
-from mpu_cli.core.sgd import LearningTask, Settings, cost_for, default_epochs, default_settings
+from mpu_cli.core.sgd import LearningTask, Settings, cost_for, default_settings
 from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -192,6 +193,11 @@ class Sample:
         """Whether the sample contains all instances and all labels."""
         return self.share == 1 and self.weights is None
 
+    @property
+    def has_evidence(self) -> bool:
+        """Whether there are annotations from which c can be estimated."""
+        return annotated_by_chance(self.labels, self.verified).nnz > 0
+
     @cached_property
     def fold_of_instances(self) -> np.ndarray:
         """The fold number of each instance: int, shape (n,)."""
@@ -231,8 +237,7 @@ class Sample:
         It is learned from the cells whose annotation was left to chance (`VerifiedLabels.left_to_chance`).
         """
         frequency = LabelFrequency.naive(self.labels.shape, self.verified)
-        usual = default_settings(default_epochs(len(self.features), self.features.coherence), self.features)
-        settings = replace(usual, cost=cost_for(self.features, _NAIVE_COST))
+        settings = replace(default_settings(self.features), cost=cost_for(self.features, _NAIVE_COST))
         return dense_out_of_fold(self.task(frequency, settings), self.fold_rows, tick)
 
 

@@ -15,13 +15,7 @@ import numpy as np
 
 from mpu_cli.core.calibration import BinnedCells, HeldOut, calibrate_strata
 from mpu_cli.core.features import SCALINGS, Dominating, RbfFeatures
-from mpu_cli.core.frequency.estimators import (
-    ASSUMPTION_OF_GROUPS,
-    REPLICATES,
-    FrequencyEstimate,
-    estimate,
-    has_evidence,
-)
+from mpu_cli.core.frequency.estimators import ASSUMPTION_OF_GROUPS, REPLICATES, FrequencyEstimate, estimate
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
 from mpu_cli.core.frequency.questions import from_people
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
@@ -31,9 +25,9 @@ from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, RBF, Options
-from mpu_cli.core.predictions import FEW_LABELS, LEAST, Block
+from mpu_cli.core.predictions import FEW_LABELS, Block
 from mpu_cli.core.sample import Instances, Sample, draw_sample, step_for_all, usual_folds
-from mpu_cli.core.sgd import COSTS, LearningTask, Settings, Split, default_epochs, default_settings, learn_labels
+from mpu_cli.core.sgd import COSTS, LearningTask, Settings, Split, default_settings, learn_labels
 from mpu_cli.core.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
 from mpu_cli.core.validation import default_folds, dense_out_of_fold, holding_out, leading, predict, source_models
 from mpu_cli.errors import DataError, OverflowingError
@@ -366,21 +360,14 @@ def choose_hyper_parameters(
 
 def _starting(population: Instances, options: Options, loss: str) -> Settings:
     """Return the initial settings for choosing, including those that the options set."""
-    start, many = loss_named(loss), len(population.annotations) > FEW_LABELS
-    if start.has_step:
-        epochs = options.epochs or default_epochs(len(population), population.features.coherence, many)
-        begin = default_settings(epochs, population.features, many, loss)
-    else:
-        squared_length = max(population.features.mean_squared_norm(), LEAST)
-        cost = min(COSTS, key=lambda cost: abs(np.log(cost * squared_length / start.cost)))
-        begin = Settings(cost, epochs=start.epochs, loss=loss)
+    many = len(population.annotations) > FEW_LABELS
+    begin = default_settings(population.features, options.epochs, many, loss)
     prior = 0.0
     if population.label_features is not None:
         usual = _PRIOR_OF_MANY if many else 0.0
         prior = usual if options.prior is None else float(options.prior)
     return replace(
         begin,
-        epochs=options.epochs or begin.epochs,
         cost=begin.cost if options.cost is None else options.cost,
         step=begin.step if options.eta0 is None else options.eta0,
         prior=prior,
@@ -410,7 +397,7 @@ def estimate_frequency(
     `probabilities`: out-of-fold scores for the sample, from 0 to 1. Default: from a linear model that is learned here.
     """
     estimated = groups = automatic = answered = None
-    if not population.is_reviewed or has_evidence(sample.labels, sample.verified):
+    if not population.is_reviewed or sample.has_evidence:
         if probabilities is None:
             probabilities = sample.naive_probabilities(tick)
         verified = sample.verified and sample.verified.block(sample.pool)

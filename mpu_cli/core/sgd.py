@@ -18,7 +18,7 @@ from mpu_cli.core.labels.side_information import NegativeSample, Prior, unannota
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, loss_named
 from mpu_cli.core.loss.pu_logistic import LOSS
-from mpu_cli.core.predictions import Block, Predictions, Top, count_positives
+from mpu_cli.core.predictions import LEAST, Block, Predictions, Top, count_positives
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -309,9 +309,20 @@ def default_epochs(n: int, coherence: float = 1.0, many: bool = False) -> int:
     return int(np.ceil(np.clip(max(50_000 / n, _LARGEST_STEP / _bold_step(coherence)), 1, 5)))
 
 
-def default_settings(epochs: int, features: Features, many: bool = False, loss: str = DEFAULT) -> Settings:
-    """Return the initial settings for choosing. Rare labels, as most of many are, need larger C and eta0."""
-    start, coherence = loss_named(loss), features.coherence
+def default_settings(
+    features: Features, epochs: int | None = None, many: bool = False, loss: str = DEFAULT
+) -> Settings:
+    """Return the initial settings for choosing, perhaps with these epochs.
+
+    Rare labels, as most of many are, need larger C and eta0.
+    """
+    start = loss_named(loss)
+    if not start.has_step:
+        squared_length = max(features.mean_squared_norm(), LEAST)
+        cost = min(COSTS, key=lambda cost: abs(np.log(cost * squared_length / start.cost)))
+        return Settings(cost, epochs=epochs or start.epochs, loss=loss)
+    coherence = features.coherence
+    epochs = epochs or default_epochs(len(features), coherence, many)
     if many and start.cost_of_many is not None:
         cost = cost_for(features, start.cost_of_many)
         return Settings(cost, 2 * _bold_step(coherence), epochs, thin=True, loss=loss)

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
-from mpu_cli.core.labels.verified import Verdict, VerifiedLabels, annotated_by_chance
+from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError, abridged
 
 # Standard errors from the middle to the ends of 90 and 95 % intervals of a normal distribution.
@@ -175,11 +175,6 @@ class CountedCells:
         """Return the probabilities and annotations of one label."""
         counted = self.counted[:, k]
         return self.probabilities[counted, k], self.annotated[counted, k]
-
-
-def has_evidence(labels: csr_array, verified: VerifiedLabels | None) -> bool:
-    """Return whether there are annotations from which c can be estimated."""
-    return annotated_by_chance(labels, verified).nnz > 0
 
 
 def estimate(

@@ -20,7 +20,7 @@ from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.sample import Instances, Sample, step_for_all
 from mpu_cli.core.selection import Trial, choose_settings
-from mpu_cli.core.sgd import LearningTask, Split, default_epochs, default_settings
+from mpu_cli.core.sgd import LearningTask, Split, default_settings
 from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold, train_splits
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -60,7 +60,7 @@ class Method:
         ones = LabelFrequency.of(1.0, S.shape)
         kin = kin_of(X)
         sample = Sample(Instances(features, S, kin=kin), _SAMPLE, self.folds, run)
-        settings = default_settings(self.epochs or default_epochs(n, features.coherence), features)
+        settings = default_settings(features, self.epochs)
         if self.cost is None:
             _, (settings, held_out) = choose_settings(Trial(sample.task(ones, settings), sample.fold_rows))
             settings = step_for_all(settings, sample.share)
