@@ -20,8 +20,7 @@ from scipy.special import expit
 from benchmarks.losing import Collection, annotated, on_sets
 from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.estimators import Z_90
-from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.labels.verified import HowDecided, VerifiedLabels
+from mpu_cli.core.labels.problem import HowDecided, Problem, VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.stacking import train

@@ -14,8 +14,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from mpu_cli.core.features import only_entries
-from mpu_cli.core.labels.problem import Answers, InstanceGroups, Problem
-from mpu_cli.core.labels.verified import VerifiedLabels
+from mpu_cli.core.labels.problem import Answers, InstanceGroups, Problem, VerifiedLabels
 from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import DataError

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.cluster import refuse_other
 from mpu_cli.core.features import Columns, Features
-from mpu_cli.core.labels.verified import widened
+from mpu_cli.core.labels.problem import widened
 from mpu_cli.core.predictions import count_positives
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import InputError

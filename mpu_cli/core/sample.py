@@ -12,9 +12,8 @@ from mpu_cli.core.features import Columns, Dominating, Features, RbfFeatures, Sc
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import ScoredCells, chances
-from mpu_cli.core.labels.problem import Answers, Problem, joined, kin_of, share_repeated
+from mpu_cli.core.labels.problem import Answers, Problem, annotated_by_chance, joined, kin_of, share_repeated
 from mpu_cli.core.labels.side_information import Prior
-from mpu_cli.core.labels.verified import annotated_by_chance
 from mpu_cli.core.limits import refuse_large_sample
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.predictions import FEW_LABELS, count_positives, values_at

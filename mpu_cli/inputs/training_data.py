@@ -16,8 +16,7 @@ from mpu_cli.cluster import Address, absolute, connected
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import refuse_refuted
 from mpu_cli.core.labels.implications import Implications
-from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.labels.verified import Verdict, VerifiedLabels, widened
+from mpu_cli.core.labels.problem import Problem, Verdict, VerifiedLabels, widened
 from mpu_cli.core.linear_model import rows_among
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options

@@ -22,7 +22,7 @@ from mpu_cli.core.frequency.estimators import Z_90
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import missing
-from mpu_cli.core.labels.verified import Verdict
+from mpu_cli.core.labels.problem import Verdict
 from mpu_cli.core.predictions import FEW_LABELS, Cells, Predictions, blocks, f1_score, values_at
 from mpu_cli.errors import DataError
 

@@ -29,8 +29,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import below_ceiling
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.labels.implications import Implications
-from mpu_cli.core.labels.problem import Answers, Problem
-from mpu_cli.core.labels.verified import HowDecided, Verdict
+from mpu_cli.core.labels.problem import Answers, HowDecided, Problem, Verdict
 from mpu_cli.core.predictions import Cells, Predictions, values_at
 from mpu_cli.core.selection import Estimates
 from mpu_cli.people.other_labels import given_other_labels

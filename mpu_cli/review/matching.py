@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.labels.problem import Answers
-from mpu_cli.core.labels.verified import HowDecided, VerifiedLabels, widened
+from mpu_cli.core.labels.problem import Answers, HowDecided, VerifiedLabels, widened
 from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import abridged, counted
 from mpu_cli.names.label_names import LabelNames

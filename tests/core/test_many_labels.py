@@ -12,9 +12,8 @@ from mpu_cli.core import limits, many_labels, selection, stacking
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.problem import Problem, VerifiedLabels
 from mpu_cli.core.labels.side_information import NegativeSample, Prior
-from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.many_labels import sample_negatives
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top

@@ -11,9 +11,8 @@ from scipy.special import expit
 from mpu_cli.core.calibration import Calibration, StratifiedCalibration
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.problem import Problem, VerifiedLabels
 from mpu_cli.core.labels.side_information import Prior, times_named, unannotated_bias
-from mpu_cli.core.labels.verified import VerifiedLabels
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top, count_positives, strata_of

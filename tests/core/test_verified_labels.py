@@ -9,8 +9,7 @@ from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import METHODS, CountedCells, estimate, estimate_per_label
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.labels.verified import VerifiedLabels
+from mpu_cli.core.labels.problem import Problem, VerifiedLabels
 from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.core.sgd import Settings, initial_bias
 from mpu_cli.core.stacking import train

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.verified import VerifiedLabels
+from mpu_cli.core.labels.problem import VerifiedLabels
 from mpu_cli.core.predictions import Cells
 from mpu_cli.people import posteriors
 from mpu_cli.people.posteriors import Choice, missing_labels, suggest, unannotated_posterior, worth_filling_in

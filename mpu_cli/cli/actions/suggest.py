@@ -20,7 +20,7 @@ from mpu_cli.core.evidence import Evidence, Scored
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.frequency.questions import LEAST, OF_FALSE, OF_TRUE
 from mpu_cli.core.labels.implications import Implications
-from mpu_cli.core.labels.verified import Verdict
+from mpu_cli.core.labels.problem import Verdict
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.predictions import Cells, values_at
 from mpu_cli.core.stacking import train

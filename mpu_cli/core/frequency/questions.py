@@ -27,8 +27,7 @@ from mpu_cli.core.frequency.review_frequency import (
     reviewed_counts,
     summarised,
 )
-from mpu_cli.core.labels.problem import Answers, Problem
-from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
+from mpu_cli.core.labels.problem import Answers, Problem, Verdict, VerifiedLabels
 
 # The largest r, and how sharply r bends to it. A safeguard, not an estimate: only about 10 of 200 questions are about
 # the surest cells. Decisions on suggestions are more informative about these (`people.suggestions`).

@@ -15,8 +15,7 @@ from scipy.sparse import csr_array
 from scipy.special import betainc, betaincinv, xlog1py, xlogy
 
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
-from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.labels.verified import Verdict, VerifiedLabels
+from mpu_cli.core.labels.problem import Problem, Verdict, VerifiedLabels
 from mpu_cli.errors import DataError, counted
 
 # Probability outside reported intervals, and outside those used to compare annotations with human decisions.

@@ -22,8 +22,7 @@ from mpu_cli.core.frequency.estimators import (
     estimate,
     estimate_per_label,
 )
-from mpu_cli.core.labels.problem import InstanceGroups
-from mpu_cli.core.labels.verified import VerifiedLabels, annotated_by_chance
+from mpu_cli.core.labels.problem import InstanceGroups, VerifiedLabels, annotated_by_chance
 
 # The grid of ceilings.
 CEILINGS = np.geomspace(0.02, 1, 40)

@@ -6,7 +6,7 @@ from scipy.stats import betabinom
 from mpu_cli.core.frequency import review_frequency as posterior
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.review_frequency import from_review, from_second_file, instances_to_review
-from mpu_cli.core.labels.verified import VerifiedLabels
+from mpu_cli.core.labels.problem import VerifiedLabels
 from tests.core.simulated import as_labels
 from tests.core.verified import complete_review
 from tests.slow import slow
