@@ -14,7 +14,6 @@ from mpu_cli.core import stacking
 from mpu_cli.core.calibration import Calibration, HeldOut
 from mpu_cli.core.evidence import Evidence, Scored, calibrated_by
 from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
@@ -357,13 +356,12 @@ def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verifi
     options, run = parameters.options(chosen, annotations), parameters.run_of(chosen)
     refuse_large_predictions(*annotations.labels.shape)
     _, result = stacking.train(annotations, options, run, hold_out_all=True)
-    c, estimates = result.chosen.c, result.chosen.estimates
-    parameters.warn_of(estimates.warnings(), estimates, annotations)
-    frequency = LabelFrequency.of(c, annotations.labels.shape, annotations.verified)
-    held_out = result.held_out.probabilities
-    given_others = dense(given_other_labels(held_out, annotations.labels, frequency, run, result.kin))
+    evidence, c = Evidence.of_training(result, annotations), result.chosen.c
+    parameters.warn_of(evidence.estimates.warnings(), evidence.estimates, annotations)
+    known = annotations.labels, evidence.frequency, run, evidence.kin
+    given_others = dense(given_other_labels(evidence.probabilities, *known))
     return OutOfFold(
-        annotations.widened(dense(held_out)),
+        annotations.widened(dense(evidence.probabilities)),
         annotations.widened(c, np.nan),
         annotations.widened(unannotated_posterior(given_others, c)),
     )
