@@ -352,5 +352,6 @@ def _bold_step(coherence: float) -> float:
 
 def initial_bias(counts: LabelCounts, rates: np.ndarray) -> np.ndarray:
     """Return the log-odds of each label's estimated share, within what its cells can resolve: float32, shape (q,)."""
-    margin = 1 / (counts.cells + 2)
-    return logit(np.clip(counts.shares(rates), margin, 1 - margin)).astype(np.float32)
+    cells, margin = np.maximum(counts.cells, 1), 1 / (counts.cells + 2)
+    shares = counts.by_chance / cells / rates + counts.certain / cells
+    return logit(np.clip(shares, margin, 1 - margin)).astype(np.float32)

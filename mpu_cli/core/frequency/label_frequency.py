@@ -162,11 +162,6 @@ class LabelCounts:
     by_chance: np.ndarray  # float64, shape (q,): annotations that represent 1 / rate true labels each
     certain: np.ndarray  # float64, shape (q,): other true labels, in complete instances and in groups of instances
 
-    def shares(self, rates: np.ndarray) -> np.ndarray:
-        """Estimate the share of each label in its cells: float64, shape (q,)."""
-        cells = np.maximum(self.cells, 1)
-        return self.by_chance / cells / rates + self.certain / cells
-
 
 def _single(c: np.ndarray) -> np.ndarray:
     """Return frequencies in 32 bits; none is rounded to 0."""
