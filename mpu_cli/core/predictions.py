@@ -154,11 +154,6 @@ class Cells(CellList):
 
     probabilities: np.ndarray  # float32, shape (m,)
 
-    @classmethod
-    def none(cls) -> "Cells":
-        """Return an empty list of cells."""
-        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
-
     def best(self, most: int | None = None) -> "Cells":
         """Return the most probable cells, at most `most`, in descending order; ties keep their order."""
         return self[np.argsort(-self.probabilities, kind="stable")[:most]]

@@ -167,7 +167,7 @@ def suggest(
     ([1, 0], [0, 1], array([0.67, 0.33], dtype=float32))
     """
     least = np.float32(choice.least or 0)
-    best = Cells.none()
+    best = Cells(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
     for part, rows, columns, posterior in posterior_blocks(probabilities, frequency):
         corrected = correction(posterior)
         enough = (corrected > 0) & (corrected >= least)
