@@ -38,7 +38,7 @@ _LEAST_SHARE = 0.05  # of all words
 _LEAST_LEAD = 1.2  # over the second language
 _FEWEST = 2  # function words of a single text
 _READ = 2000  # characters of a single text
-_LEAST_TEXTS = 0.05  # share of the texts in a clear language, for a language of the collection
+_LEAST_TEXTS = 0.05  # share of all texts, for a language of the collection
 
 
 class TextIn(str):
@@ -112,12 +112,13 @@ def languages_of(texts: Iterable[str]) -> Counter[str]:
     return Counter(filter(None, map(language_of, texts)))
 
 
-def of_collection(counts: Counter[str]) -> tuple[str, ...]:
+def of_collection(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the languages of a collection, most frequent first: each with at least a twentieth of the texts.
 
-    Languages without a stemmer are left out. Counts are as from `languages_of`.
+    Languages without a stemmer are left out. Texts of unclear language count as texts.
     """
-    least = _LEAST_TEXTS * sum(counts.values())
+    counts = Counter(language_of(text) or "" for text in texts)
+    least = _LEAST_TEXTS * counts.total()
     return tuple(language for language, count in counts.most_common() if count >= least and language in LANGUAGES)
 
 

@@ -45,7 +45,7 @@ from mpu_cli.text.analyzer import (
     lead_of,
 )
 from mpu_cli.text.labels import Labels, read_labels
-from mpu_cli.text.languages import TextIn, guess_language, language_of, languages_of, of_collection
+from mpu_cli.text.languages import TextIn, guess_language, language_of, of_collection
 from mpu_cli.text.records import Fields
 from mpu_cli.text.sidecars import from_one
 from mpu_cli.text.stored import Stored
@@ -112,7 +112,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         if options.analyzer == "char":
             options = replace(options, stem=NO_STEMS)
         elif options.stem is None:
-            several = of_collection(languages_of(_texts(X) if isinstance(X, Sequence) else first))
+            several = of_collection(_texts(X) if isinstance(X, Sequence) else first)
             chosen = ",".join(several) if len(several) > 1 else guess_language(first)
             options = replace(options, stem=chosen or NO_STEMS)
         if options.hashing is None:

@@ -72,6 +72,12 @@ def test_languages_are_chosen_from_all_texts_wherever_they_stand():
     assert Vectorizer().fit(texts[:1990]).options_.stem == "english"
 
 
+def test_texts_of_unclear_language_are_not_stemmed_like_the_few_clear_ones():
+    texts = ["gue suka makan nasi"] * 1900 + ["makan di warung non stop"] * 60 + [ENGLISH] * 40
+    assert set(map(language_of, texts)) == {None, "italian", "english"}
+    assert Vectorizer().fit(texts).options_.stem == "none"
+
+
 @pytest.fixture
 def books(run, tmp_path):
     def make(*options, field: bool = True):

@@ -122,7 +122,7 @@ def vectorize(
                 options = options or TextOptions()
                 if options.stem is None and options.analyzer == "word":
                     with progress("finding the languages", size), opened() as stream:
-                        several = of_collection(languages_of(record.text for record in reader.records(stream)))
+                        several = of_collection(record.text for record in reader.records(stream))
                     options = replace(options, stem=",".join(several)) if len(several) > 1 else options
                 with progress("reading texts", size), opened() as stream:
                     vectorization = _fit(reader, stream, options, names)
