@@ -83,11 +83,9 @@ def text_lines(source: str | Path, is_ours: bool = False) -> Generator[str, None
     InputError if it cannot be read, or has a line longer than `MAX_LINE_BYTES`, or a line that is not UTF-8.
     """
     with open_side(source) as stream:
-        for number, line in enumerate(decoded_lines(stream, str(source), is_ours), 1):
-            if line is None:
-                raise InputError(source, number, f"the line is longer than {MAX_LINE_BYTES:,} bytes")
-            if not is_utf8(line):
-                raise InputError(source, number, NOT_UTF8)
+        for number, (line, problem) in enumerate(decoded_lines(stream, str(source), is_ours), 1):
+            if problem:
+                raise InputError(source, number, problem)
             yield line.rstrip("\r\n")
 
 
@@ -100,10 +98,10 @@ def read_each(source: str | Path, read: Callable[[str], None]) -> None:
             raise InputError(source, number, str(error)) from None
 
 
-def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Iterator[str | None]:
-    """Yield the lines of a stream with their ends, None for a line that is too long.
+def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a stream with their ends, and what is wrong with each, or an empty text.
 
-    Bytes that are not UTF-8 become surrogates (`is_utf8`).
+    A line that is too long is replaced by an empty one. Bytes that are not UTF-8 become surrogates (`is_utf8`).
 
     Raises InputError (it is not ours, and its first non-empty line has a format that no command reads).
     """
@@ -117,11 +115,12 @@ def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Itera
                 raise InputError(source, number, problem)
             is_top = False
         if len(raw) > MAX_LINE_BYTES and len(raw.rstrip(b"\r\n")) > MAX_LINE_BYTES:
-            yield None
+            yield "\n", f"the line is longer than {MAX_LINE_BYTES:,} bytes, the most that a line may have"
             while raw and not raw.endswith(b"\n"):
                 raw = stream.readline(MAX_LINE_BYTES)
         else:
-            yield raw.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
+            line = raw.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
+            yield line, "" if is_utf8(line) else NOT_UTF8
 
 
 def is_utf8(text: str) -> bool:

@@ -74,10 +74,10 @@ def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = 
         yield from _table(lines, source, form, needed)
         return
     is_first = True
-    for number, line in enumerate(lines, 1):
-        if problem := _problem(line):
+    for number, (line, problem) in enumerate(lines, 1):
+        if problem:
             yield Bad(number, problem)
-        elif line and line.strip():
+        elif line.strip():
             if form == ANNIF:
                 text, _, uris = line.rstrip("\r\n").partition("\t")
                 yield Row(number, {"text": text, SUBJECTS: uris})
@@ -92,12 +92,6 @@ def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = 
             except ValueError as error:
                 fields, problem = None, f"{error}; each line should be one object"
             yield Row(number, fields) if isinstance(fields, dict) else Bad(number, problem)
-
-
-def _problem(line: str | None) -> str:
-    if line is None:
-        return f"the line is longer than {MAX_LINE_BYTES:,} bytes, the most that a line may have"
-    return "" if is_utf8(line) else NOT_UTF8
 
 
 def no_field(name: str, names: Iterable[str]) -> str:
@@ -116,21 +110,22 @@ def is_blank(line: str) -> bool:
     return _BLANK.fullmatch(line) is not None
 
 
-def _table(lines: Iterator[str | None], source: str, form: str, needed: Iterable[str]) -> Iterator[Row | Bad]:
+def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Iterable[str]) -> Iterator[Row | Bad]:
     problem = ""  # what is wrong with a line of the row
 
-    def checked(lines: Iterable[str | None]) -> Iterator[str]:
+    def checked(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
         nonlocal problem
-        for line in lines:
-            problem = problem or _problem(line)
-            yield line or "\n"
+        for line, wrong in lines:
+            problem = problem or wrong
+            yield line
 
-    before: list[str | None] = []  # up to the header line
-    for line in lines:
-        before.append("\n" if line and is_blank(line) else line)
-        if before[-1] != "\n":
+    before: list[tuple[str, str]] = []  # up to the header line
+    for line, wrong in lines:
+        is_empty = not wrong and is_blank(line)
+        before.append(("\n" if is_empty else line, wrong))
+        if not is_empty:
             break
-    delimiter = delimiter_of(before[-1] or "" if before else "", DELIMITERS[form], needed)
+    delimiter = delimiter_of(before[-1][0] if before else "", DELIMITERS[form], needed)
     rows = csv.reader(checked(chain(before, lines)), delimiter=delimiter, strict=True)
     header = 0  # the line number of the column names
     names: list[str] = []
