@@ -23,7 +23,11 @@ from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, problem_of, utf16_of
 from mpu_cli.svmlight.streams import Readable, Watched, is_plain, open_input
 
-NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8, such as by iconv -f LATIN1 -t UTF-8"
+_NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8, such as by iconv -f LATIN1 -t UTF-8"
+_DAMAGED = (
+    "this line is damaged: it is not UTF-8 text, but lines before it are; correct it, or drop the wrong bytes, such as "
+    "by iconv -c -f UTF-8 -t UTF-8"
+)
 _BOM = "\ufeff"
 _LEAST_EXPANDED = 1 << 23  # bytes
 _MOST_EXPANSION = 250  # more than in any text that people write
@@ -106,6 +110,7 @@ def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Itera
     Raises InputError (it is not ours, and its first non-empty line has a format that no command reads).
     """
     is_top = not is_ours
+    has_letters = False  # whether a line was UTF-8 with other characters than ASCII
     for number in count(1):
         raw = stream.readline(MAX_LINE_BYTES + len(b"\r\n"))
         if not raw:
@@ -120,7 +125,17 @@ def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Itera
                 raw = stream.readline(MAX_LINE_BYTES)
         else:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
-            yield line, "" if is_utf8(line) else NOT_UTF8
+            if is_utf8(line):
+                has_letters = has_letters or not raw.isascii()
+                yield line, ""
+            else:
+                yield line, _DAMAGED if has_letters else _NOT_UTF8
+
+
+def undecoded(source: str | Path, error: UnicodeDecodeError) -> InputError:
+    """Return the error for data that is not UTF-8, with the line."""
+    before = error.object[: error.object.rfind(b"\n", 0, error.start) + 1]
+    return InputError(source, before.count(b"\n") + 1, _NOT_UTF8 if before.isascii() else _DAMAGED)
 
 
 def is_utf8(text: str) -> bool:

@@ -14,7 +14,7 @@ from xml.parsers import expat
 
 from mpu_cli.errors import InputError, MpuError, counted, shown
 from mpu_cli.names.label_names import uri_of, without_brackets
-from mpu_cli.names.lines import NOT_UTF8, open_side
+from mpu_cli.names.lines import open_side, undecoded
 from mpu_cli.names.naming import read_names
 from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, problem_of
@@ -353,7 +353,7 @@ def _unreadable(error: SyntaxError, broken: list[expat.ExpatError], data: bytes,
     try:
         codecs.getincrementaldecoder("utf-8")().decode(data)  # it may end within a character
     except UnicodeDecodeError as wrong:
-        return InputError(source, data.count(b"\n", 0, wrong.start) + 1, NOT_UTF8)
+        return undecoded(source, wrong)
     where = broken[0].lineno if broken else error.lineno
     problem = _PLACE.sub("", error.msg)
     if "LoadDocumentCallback" in problem:

@@ -16,7 +16,7 @@ from pathlib import Path
 from shlex import quote
 
 from mpu_cli.errors import InputError, abridged
-from mpu_cli.names.lines import NOT_UTF8, as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8
+from mpu_cli.names.lines import as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8, undecoded
 from mpu_cli.runtime.files import Joined
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, OLD_LINE_ENDS
@@ -468,5 +468,5 @@ def _read(path: Path) -> str:
         raise InputError(path, None, f"is longer than {MAX_LINE_BYTES:,} bytes, the most that a document may have")
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        raise InputError(path, None, NOT_UTF8) from None
+    except UnicodeDecodeError as error:
+        raise undecoded(path, error) from None

@@ -56,6 +56,12 @@ def test_a_byte_order_mark_and_crlf_do_no_harm(file):
     assert list(text_lines(file(b"\xef\xbb\xbf\xef\xbb\xbfa\r\nb"))) == ["\ufeffa", "b"]
 
 
+def test_a_damaged_line_of_a_utf_8_file_is_not_taken_for_one_of_latin_1(file):
+    for before, advice in {"é": "iconv -c -f UTF-8 -t UTF-8", "e": "iconv -f LATIN1 -t UTF-8"}.items():
+        with pytest.raises(InputError, match=rf"small\.txt:2: .* by {advice}$"):
+            list(text_lines(file(before.encode() + b"\n\xe9\n\xc3\xa9\n")))
+
+
 def test_little_compressed_data_do_not_fill_the_memory(tmp_path):
     path = tmp_path / "small.bz2"
     with bz2.open(path, "wb") as out:
