@@ -27,7 +27,7 @@ ANNIF, SUBJECTS = "annif", "subjects"
 FORMATS = ("jsonl", "csv", "tsv", ANNIF)
 _FORMAT_OF = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv"}
 DELIMITERS = {"csv": ",", "tsv": "\t"}  # unless the column names indicate others
-_MOST_SHOWN = 10
+_MOST_SHOWN = 30  # fields
 _PEEKED = 100  # records
 _BLANK = re.compile(r'\ufeff?(?:sep=.)?[ \t\r\n,;|"]*')  # Excel declares the column separator this way
 

@@ -31,6 +31,12 @@ def test_a_table(tmp_path):
     assert found == [Record(2, "one", ("a", "b"), "1", False), Record(3, "", (), "2", False)]
 
 
+def test_a_missing_field_is_reported_with_those_of_a_wide_record():
+    for n, last in ((12, "'f11'"), (31, "'f29', ...")):
+        (bad,) = records({f"f{i}": "" for i in range(n)})
+        assert bad.problem.endswith(last)
+
+
 def test_records_without_tags_and_ids():
     assert records({"text": "a"}, {"text": "b"}) == [Record(1, "a", (), None, False), Record(2, "b", (), None, False)]
 
