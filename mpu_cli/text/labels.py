@@ -219,7 +219,7 @@ def read_table(source: str | Path) -> Iterator[Concept]:
             if isinstance(row, Bad):
                 raise InputError(source, row.line, row.problem)
             if "uri" not in row.fields:
-                raise InputError(source, row.line, no_field("uri", row.fields))
+                raise InputError(source, row.line, no_field("uri", row.fields, is_table=True))
             fields = {name: str(value).strip() for name, value in row.fields.items()}
             if not (uri := without_brackets(fields.get("uri", ""))):
                 raise InputError(source, row.line, "the column uri is empty; each concept has a URI")

@@ -94,15 +94,16 @@ def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = 
             yield Row(number, fields) if isinstance(fields, dict) else Bad(number, problem)
 
 
-def no_field(name: str, names: Iterable[str]) -> str:
+def no_field(name: str, names: Iterable[str], is_table: bool = False) -> str:
     """Return the message that a field is missing, with a list of the existing fields."""
-    return f"there is no field {name!r} here; {field_list(names)}"
+    return f"there is no field {name!r} here; {field_list(names, is_table)}"
 
 
-def field_list(names: Iterable[str]) -> str:
-    """Return a message that lists the first existing fields."""
+def field_list(names: Iterable[str], is_table: bool = False) -> str:
+    """Return a message that lists the first existing fields; for a table, it tells where their names come from."""
     shown = list(map(repr, islice(names, _MOST_SHOWN + 1)))
-    return f"there are {abridged(shown[:_MOST_SHOWN], len(shown)) or 'none at all'}"
+    header = " (the first line must name the fields)" * is_table
+    return f"there are {abridged(shown[:_MOST_SHOWN], len(shown)) or 'none at all'}{header}"
 
 
 def is_blank(line: str) -> bool:
@@ -167,7 +168,7 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
     if not header:
         raise InputError(source, None, "it is empty; its first line should name the columns")
     if absent:
-        raise InputError(source, header, no_field(absent[0], filter(None, names)))
+        raise InputError(source, header, no_field(absent[0], filter(None, names), is_table=True))
 
 
 def _named(line: int, values: list[str], names: list[str]) -> Row | Bad:
@@ -293,7 +294,9 @@ class RecordReader:
         fields = self.fields
         if not fields.text:
             if len(first.fields) != 1:
-                problem = f"which field has the text? Name it by --text-field; {field_list(first.fields)}"
+                problem = (
+                    f"which field has the text? Name it by --text-field; {field_list(first.fields, bool(first.cells))}"
+                )
                 raise InputError(self._source, first.line, problem)
             self.fields = replace(fields, text=tuple(first.fields))
         self._has_id = bool(fields.id) and (fields.needs_id or holder(first.fields, fields.id) is not None)
@@ -353,7 +356,7 @@ def subject(value: object) -> object:
 
 def _value(row: Row, name: str) -> object:
     if (place := holder(row.fields, name)) is None:
-        raise ValueError(no_field(name, row.fields))
+        raise ValueError(no_field(name, row.fields, bool(row.cells)))
     return place[0].get(place[1])
 
 
