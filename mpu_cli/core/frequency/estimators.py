@@ -11,7 +11,9 @@ Unlabeled Data", KDD 2008, Section 2, which Kong et al. 2014 use (Section 2.1).
 
 The interval of best bin: its lower end is the share annotated in bins, which are chosen on all folds but one and
 counted on that one. c is larger if some instances of the bins lack the label, which annotations cannot show; in
-simulations, the share that has it is rarely below 1 / `IMPURITY`: docs/choices/label-frequency.md, "The interval of c".
+simulations, the share that has it is rarely below 1 / `IMPURITY`. If the share in smaller bins is surely larger, the
+interval also includes that of this share, whose lower end replaces c if it is far larger: docs/choices/
+label-frequency.md, "The interval of c".
 """
 
 from collections.abc import Callable
@@ -29,6 +31,8 @@ from mpu_cli.errors import DataError, abridged
 Z_90, Z_95 = 1.645, 1.96
 # Standard errors of the lower bound of a bin's share: many, since the best of about n q bins is taken.
 _Z = 6.0
+# The same for smaller bins, which may be purer, but whose share is less certain; and from which ratio on it replaces c.
+_Z_OF_SMALL, _FAR = 2.0, 1.2
 # Folds on which bins are chosen, and their shares counted.
 _FOLDS = 5
 # A wider interval makes an estimate unreliable.
@@ -52,7 +56,7 @@ FEWEST_ANNOTATIONS = 50
 # The assumption of every estimate from annotations alone.
 ASSUMPTION = (
     "every true label is annotated with the same chance; where chances differ, c is that of the labels annotated best, "
-    "and more labels are missing"
+    "and more labels are missing; where features make no label certain, c is higher, and fewer are missing"
 )
 # The assumption if (nearly) every annotated instance has exactly one label: then c is unknown.
 ASSUMPTION_OF_ONE_LABEL = "each instance truly has one label only, which its annotations do not show"
@@ -218,10 +222,14 @@ def estimate(
     if method == "bbe":
         if folds is None:
             folds = np.random.default_rng(seed).permutation(n) % _FOLDS
-        low, high = share_of_best_bins(cells, folds)
+        (low, high), of_small = shares_of_best_bins(cells, folds)
         # The share in bins chosen by score on the same instances is too large.
         c = max(c, low) if statistic.by_partners else float(np.clip(c, low, high))
+        if of_small[0] > _FAR * max(c, high):
+            c = of_small[0]
         highest = IMPURITY * max(c, high)
+        if of_small[0] >= max(c, high):  # the large bins lack purity
+            highest = max(highest, of_small[1])
         interval = _frequency(low), _frequency(highest)
         predictable = predictable and interval[1] - interval[0] <= WIDEST
     elif replicates:
@@ -331,10 +339,10 @@ def _reaching(thresholds: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return len(scores) - np.searchsorted(np.sort(scores), thresholds)
 
 
-def _best(positives: np.ndarray, size: np.ndarray) -> int:
+def _best(positives: np.ndarray, size: np.ndarray, z: float = _Z) -> int:
     """Return the index of the bin whose share has the largest lower bound."""
     enough = positives >= max(min(_FEWEST_POSITIVES, positives[-1]), 1)
-    return int(np.argmax(np.where(enough, _wilson_lower(positives, np.maximum(size, 1)), -1)))
+    return int(np.argmax(np.where(enough, _wilson_lower(positives, np.maximum(size, 1), z), -1)))
 
 
 def wilson(successes: np.ndarray | float, trials: np.ndarray | int, z: float) -> tuple[np.ndarray, np.ndarray]:
@@ -344,8 +352,8 @@ def wilson(successes: np.ndarray | float, trials: np.ndarray | int, z: float) ->
     return (middle - width) / (1 + z * z / n), (middle + width) / (1 + z * z / n)
 
 
-def _wilson_lower(successes: np.ndarray, trials: np.ndarray) -> np.ndarray:
-    return wilson(successes, trials, _Z)[0]
+def _wilson_lower(successes: np.ndarray, trials: np.ndarray, z: float = _Z) -> np.ndarray:
+    return wilson(successes, trials, z)[0]
 
 
 def _elkan_and_noto(cells: CountedCells, method: str) -> _Statistic:
@@ -377,14 +385,15 @@ _OUTSIDE = 0.05
 IMPURITY = 1.4
 
 
-def share_of_best_bins(cells: CountedCells, folds: np.ndarray) -> tuple[float, float]:
-    """Return a 90 % interval of the share annotated in bins chosen on other folds."""
+def shares_of_best_bins(cells: CountedCells, folds: np.ndarray) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return 90 % intervals of the shares annotated in bins chosen on other folds: in large bins, and in small ones."""
     numbers, of_rows = np.unique(folds, return_inverse=True)
     m = len(numbers)
     # With few annotations, models of different folds score differently: also try bins with the same share of each fold.
     scores = cells.probabilities, _shares(cells.probabilities, of_rows, m)
-    ends = (_ends(*_held_out(replace(cells, probabilities=by), of_rows, m)) for by in scores)
-    return max(ends)  # the higher lower end
+    tried = [_held_out(replace(cells, probabilities=by), of_rows, m) for by in scores]
+    large, small = map(max, zip(*tried, strict=True))  # the higher lower end
+    return large, small
 
 
 def _ends(positives: np.ndarray, size: np.ndarray) -> tuple[float, float]:
@@ -400,27 +409,32 @@ def _ends(positives: np.ndarray, size: np.ndarray) -> tuple[float, float]:
     return float(low), float(high) if k < n else 1.0
 
 
-def _held_out(cells: CountedCells, folds: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Count annotated cells and all cells of each instance in bins chosen on other folds: two arrays, shape (n,)."""
+def _held_out(cells: CountedCells, folds: np.ndarray, m: int) -> list[tuple[float, float]]:
+    """Return 90 % intervals of the shares annotated in large and in small bins, chosen on other folds."""
     n, q = cells.annotated.shape
     rows = [np.flatnonzero(folds == f) for f in range(m)]
     parts = [cells.rows(of_fold) for of_fold in rows]
-    chosen, thresholds = np.zeros((2, m, q)), np.full((m, q), np.inf, np.float32)
+    errors = _Z, _Z_OF_SMALL
+    chosen, thresholds = np.zeros((2, 2, m, q)), np.full((2, m, q), np.inf, np.float32)
     for k in np.flatnonzero(cells.annotated.any(axis=0)).tolist():
         of_folds = [part.label(k) for part in parts]
         ends = np.unique(np.concatenate([scores[annotated] for scores, annotated in of_folds]))[::-1]
         counts = np.array([(_reaching(ends, scores[one]), _reaching(ends, scores)) for scores, one in of_folds])
         for f, (positives, size) in enumerate(counts.sum(axis=0) - counts):
             if positives[-1]:
-                best = _best(positives, size)
-                thresholds[f, k], chosen[:, f, k] = ends[best], (positives[best], size[best])
-    positives, sizes = np.zeros((2, n))
-    for f, part in enumerate(parts):
-        columns = np.sort(_best_pool(*chosen[:, f]))
-        pool = part.of_labels(columns)
-        inside = (pool.probabilities >= thresholds[f, columns]) & pool.counted
-        positives[rows[f]], sizes[rows[f]] = (inside & pool.annotated).sum(axis=1), inside.sum(axis=1)
-    return positives, sizes
+                for i, z in enumerate(errors):
+                    best = _best(positives, size, z)
+                    thresholds[i, f, k], chosen[i, :, f, k] = ends[best], (positives[best], size[best])
+    intervals = []
+    for i, z in enumerate(errors):
+        positives, sizes = np.zeros((2, n))
+        for f, part in enumerate(parts):
+            columns = np.sort(_best_pool(*chosen[i, :, f], z=z))
+            pool = part.of_labels(columns)
+            inside = (pool.probabilities >= thresholds[i, f, columns]) & pool.counted
+            positives[rows[f]], sizes[rows[f]] = (inside & pool.annotated).sum(axis=1), inside.sum(axis=1)
+        intervals.append(_ends(positives, sizes))
+    return intervals
 
 
 def _shares(scores: np.ndarray, folds: np.ndarray, m: int) -> np.ndarray:
@@ -436,11 +450,11 @@ def _shares(scores: np.ndarray, folds: np.ndarray, m: int) -> np.ndarray:
     return shares
 
 
-def _best_pool(positives: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+def _best_pool(positives: np.ndarray, sizes: np.ndarray, z: float = _Z) -> np.ndarray:
     """Return the labels whose bins to pool, best first, as long as that raises the lower bound of the pooled share."""
     there = np.flatnonzero(sizes > 0)
     if not len(there):
         return there
-    order = there[np.argsort(-_wilson_lower(positives[there], sizes[there]), kind="stable")]
-    bounds = _wilson_lower(np.cumsum(positives[order]), np.cumsum(sizes[order]))
+    order = there[np.argsort(-_wilson_lower(positives[there], sizes[there], z), kind="stable")]
+    bounds = _wilson_lower(np.cumsum(positives[order]), np.cumsum(sizes[order]), z)
     return order[: int(np.argmax(bounds)) + 1]

@@ -158,6 +158,15 @@ def test_interval_allows_for_bins_in_which_a_quarter_is_false():
         assert low <= 0.75 * c < c <= high
 
 
+@pytest.mark.parametrize("c", [0.8, 0.5])
+def test_few_instances_that_surely_have_a_label_show_that_the_best_bin_lacks_purity(c):
+    rng = np.random.default_rng(0)
+    chance = rng.choice([1.0, 0.45, 0.05], (20_000, 4), p=[0.002, 0.2, 0.798])
+    S = rng.random(chance.shape) < c * chance
+    found = estimate((chance + rng.normal(0, 1e-3, chance.shape)).astype(np.float32), as_labels(S))
+    assert 0.7 * c <= found.c <= c <= found.interval[1]
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_interval_is_that_of_the_seed(method):
     problem = separable(600, 2, 0.5)
