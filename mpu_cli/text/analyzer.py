@@ -130,13 +130,13 @@ def lead_of(text: str, lead: str | int) -> str:
 
 
 def chosen_lead(texts: list[str]) -> str | int:
-    """Return how titles end in 90 % or more of the texts, or else a number of first words; 0 if most are short."""
+    """Return how titles end in 90 % or more of the texts; 0 if they have no titles, or most are short."""
     if sum(len(text.split()) < _SHORT for text in texts) >= len(texts) / 2:
         return 0
     for end in _TITLE_ENDS:
         if sum(_title(text, end) is not None for text in texts) >= _WITH_TITLE * len(texts):
             return end
-    return _FIRST_WORDS
+    return 0
 
 
 def _title(text: str, end: str) -> str | None:

@@ -85,7 +85,7 @@ def test_a_title_ends_with_a_line_or_a_dash_and_is_short(lead, text, title):
         ([f"Title\n{BODY}"] * 9 + [BODY], "line"),
         ([f"Title - sub\n{BODY} - end"] * 10, "line"),
         ([f"Title - {BODY}"] * 9 + [BODY], "dash"),
-        ([f"Title - {BODY}"] * 8 + [BODY] * 2, 10),
+        ([f"Title - {BODY}"] * 8 + [BODY] * 2, 0),
         ([f"Title - {BODY}"] * 5 + ["Title - too short"] * 5, 0),
         ([], 0),
     ],
