@@ -292,7 +292,9 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
             self.group_c_ = dict(zip(annotations.groups.names, of_instances[first].tolist(), strict=True))
         self.thresholds_ = annotations.widened(thresholds, np.inf)
         self.expected_f1_ = expected.f1
-        self.expected_f1_interval_ = expected.interval(evidence.estimates.range_of_c)
+        self.expected_f1_interval_ = None
+        if evidence.estimates.is_known:
+            self.expected_f1_interval_ = expected.interval(evidence.estimates.range_of_c)
         self.out_of_fold_scores_ = annotations.widened(self._scores)
         return self
 

@@ -149,8 +149,6 @@ def _finite_log_odds(p: np.ndarray) -> np.ndarray:
 
 # Number of probabilities that a thread computes at a time; with many labels, only a few for each instance are kept.
 _PROBABILITIES = 1 << 20
-# Attributes, and their names in the training record.
-_EXPECTED = {"expected_f1_": "expected_micro_f1", "expected_f1_interval_": "expected_micro_f1_interval"}
 
 
 @with_parameters(parameters.DECLARED.values())
@@ -185,9 +183,9 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         A label is predicted if its probability is at least its threshold; infinite for labels not in the model.
     expected_f1_ : float
         Expected micro-F1 on complete labels: out of fold, corrected for the missing labels.
-    expected_f1_interval_ : list of two floats
+    expected_f1_interval_ : list of two floats, or None
         Its 90 % interval, covering the sampling of instances and, if c was estimated, the interval of c: it is only as
-        reliable as the interval of c.
+        reliable as the interval of c. None if c is unknown since each instance has one label.
     coef_, intercept_ : ndarray or csr_array of float32, shape (q, D); ndarray of float32, shape (q,)
         Coefficients of the first level: what a unit of each feature adds to the log-odds of each label, before
         calibration, and before labels inform each other. Sparse if the weights are sparse. Zeros and -inf for labels
@@ -424,10 +422,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         self.record_ = self._model.options
         self.c_ = self._widened(c, c[0] if (c == c[0]).all() else np.nan)
         self.thresholds_ = self._widened(self._predictor().thresholds, np.inf)
-        for attribute, name in _EXPECTED.items():
-            self.__dict__.pop(attribute, None)  # from an earlier fit
-            if name in self.record_:
-                setattr(self, attribute, self.record_[name])
+        self.expected_f1_ = self.record_.get("expected_micro_f1")
+        self.expected_f1_interval_ = self.record_.get("expected_micro_f1_interval")
         return self
 
     def _predictor(self) -> StackedModel:

@@ -166,9 +166,10 @@ class TrainingData(Problem):
             "c_estimated": estimates.are_estimated,
             **settings,
             "expected_micro_f1": result.expected_f1,
-            "expected_micro_f1_interval": list(result.f1_interval),
             "expected_micro_f1_by_level": result.level_f1,
         }
+        if estimates.is_known:
+            found["expected_micro_f1_interval"] = list(result.f1_interval)
         if result.scaling is not None:
             found["scaling"] = result.scaling
         if model.rbf is not None:

@@ -164,6 +164,7 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     model = tmp_path / "one.mpu"
     trained = run.json("train", one_each, "-o", model, *QUICK)
     assert trained["c_known"] is False
+    assert "expected_micro_f1_interval" not in trained
     assert trained["c_assumption"].startswith("each instance truly has one label only")
     told = run.json("info", model)["c"]
     assert (told["known"], told["assumption"]) == (False, trained["c_assumption"])

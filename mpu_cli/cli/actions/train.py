@@ -206,11 +206,11 @@ def _print_report(report: dict[str, Any]) -> None:
     thresholds = report["thresholds"].values() if "thresholds" in report else [report["threshold"]]
     low, high = min(thresholds), max(thresholds)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
-    low, high = report["expected_micro_f1_interval"]
-    lines["expected"] = (
-        f"micro-F1 {report['expected_micro_f1']:.3f} ({low:.3f} to {high:.3f}) on complete labels (out of fold, "
-        f"corrected for c{', whose interval is included' * report['c_estimated']})"
-    )
+    f1, of_c = f"micro-F1 {report['expected_micro_f1']:.3f}", "if each instance truly has one label only"
+    if (ends := report.get("expected_micro_f1_interval")) is not None:
+        f1 += " ({:.3f} to {:.3f})".format(*ends)
+        of_c = f"corrected for c{', whose interval is included' * report['c_estimated']}"
+    lines["expected"] = f"{f1} on complete labels (out of fold, {of_c})"
     if (outcome := report.get("acceptance")) is not None:
         lines["accepted" if outcome["accepted"] else "rejected"] = outcome["verdict"]
     seconds, memory = sum(report["seconds"].values()), report["peak_bytes"] / 1e9

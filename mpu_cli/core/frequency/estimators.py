@@ -429,7 +429,7 @@ def _held_out(cells: CountedCells, folds: np.ndarray, m: int) -> list[tuple[floa
     for i, z in enumerate(errors):
         positives, sizes = np.zeros((2, n))
         for f, part in enumerate(parts):
-            columns = np.sort(_best_pool(*chosen[i, :, f], z=z))
+            columns = np.sort(_best_pool(chosen[i, 0, f], chosen[i, 1, f], z))
             pool = part.of_labels(columns)
             inside = (pool.probabilities >= thresholds[i, f, columns]) & pool.counted
             positives[rows[f]], sizes[rows[f]] = (inside & pool.annotated).sum(axis=1), inside.sum(axis=1)
