@@ -32,7 +32,7 @@ Z_90, Z_95 = 1.645, 1.96
 # Standard errors of the lower bound of a bin's share: many, since the best of about n q bins is taken.
 _Z = 6.0
 # The same for smaller bins, which may be purer, but whose share is less certain; and from which ratio on it replaces c.
-_Z_OF_SMALL, _FAR = 2.0, 1.2
+_Z_OF_SMALL, _FAR = 2.0, 1.25
 # Folds on which bins are chosen, and their shares counted.
 _FOLDS = 5
 # A wider interval makes an estimate unreliable.
