@@ -56,7 +56,7 @@ FEWEST_ANNOTATIONS = 50
 # The assumption of every estimate from annotations alone.
 ASSUMPTION = (
     "every true label is annotated with the same chance; where chances differ, c is that of the labels annotated best, "
-    "and more labels are missing; where features make no label certain, c is higher, and fewer are missing"
+    "and more labels are missing; where features make no label certain, the true c is higher, and fewer are missing"
 )
 # The assumption if (nearly) every annotated instance has exactly one label: then c is unknown.
 ASSUMPTION_OF_ONE_LABEL = "each instance truly has one label only, which its annotations do not show"
