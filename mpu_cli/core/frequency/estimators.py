@@ -11,9 +11,9 @@ Unlabeled Data", KDD 2008, Section 2, which Kong et al. 2014 use (Section 2.1).
 
 The interval of best bin: its lower end is the share annotated in bins, which are chosen on all folds but one and
 counted on that one. c is larger if some instances of the bins lack the label, which annotations cannot show; in
-simulations, the share that has it is rarely below 1 / `IMPURITY`. If the share in smaller bins is surely larger, the
-interval also includes that of this share, whose lower end replaces c if it is far larger: docs/choices/
-label-frequency.md, "The interval of c".
+simulations, the share that has it is rarely below 1 / `IMPURITY`. If the share in smaller bins is surely larger, c may
+be as large as the upper end of its interval, and is at least the lower end if that is far larger than the share in
+large bins. docs/choices/label-frequency.md, "The interval of c", has the measurements.
 """
 
 from collections.abc import Callable
