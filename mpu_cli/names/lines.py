@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,8 @@ from mpu_cli.svmlight.streams import Readable, Watched, is_plain, open_input
 
 _NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8, such as by iconv -f LATIN1 -t UTF-8"
 _DAMAGED = (
-    "this line is damaged: it is not UTF-8 text, but lines before it are; correct it, or drop the wrong bytes, such as "
-    "by iconv -c -f UTF-8 -t UTF-8"
+    "this line is damaged: it has bytes that are not UTF-8 text, though other characters of the file are; correct it, "
+    "or drop these bytes, such as by iconv -c -f UTF-8 -t UTF-8"
 )
 _BOM = "\ufeff"
 _LEAST_EXPANDED = 1 << 23  # bytes
@@ -110,7 +111,8 @@ def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Itera
     Raises InputError (it is not ours, and its first non-empty line has a format that no command reads).
     """
     is_top = not is_ours
-    has_letters = False  # whether a line was UTF-8 with other characters than ASCII
+    is_known = False  # whether `has_letters` is of the whole file
+    has_letters = False
     for number in count(1):
         raw = stream.readline(MAX_LINE_BYTES + len(b"\r\n"))
         if not raw:
@@ -125,17 +127,26 @@ def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Itera
                 raw = stream.readline(MAX_LINE_BYTES)
         else:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
+            has_letters = has_letters or _has_letters(raw)
             if is_utf8(line):
-                has_letters = has_letters or not raw.isascii()
                 yield line, ""
-            else:
-                yield line, _DAMAGED if has_letters else _NOT_UTF8
+                continue
+            if not (has_letters or is_known) and Path(source).is_file():
+                with open_input(source) as whole_file:
+                    has_letters = any(map(_has_letters, iter(partial(whole_file.readline, MAX_LINE_BYTES), b"")))
+            is_known = True
+            yield line, _DAMAGED if has_letters else _NOT_UTF8
+
+
+def _has_letters(data: bytes) -> bool:
+    """Return whether some bytes are characters in UTF-8 beyond ASCII, which text in other encodings hardly has."""
+    return not (data.isascii() or data.decode(errors="ignore").isascii())
 
 
 def undecoded(source: str | Path, error: UnicodeDecodeError) -> InputError:
     """Return the error for data that is not UTF-8, with the line."""
-    before = error.object[: error.object.rfind(b"\n", 0, error.start) + 1]
-    return InputError(source, before.count(b"\n") + 1, _NOT_UTF8 if before.isascii() else _DAMAGED)
+    line = error.object.count(b"\n", 0, error.start) + 1
+    return InputError(source, line, _DAMAGED if _has_letters(error.object) else _NOT_UTF8)
 
 
 def is_utf8(text: str) -> bool:
