@@ -17,7 +17,7 @@ from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.runtime.options import Kind, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.streams import as_one
+from mpu_cli.svmlight.streams import as_one, refuse_unreadable
 
 
 class FileName(click.Path):
@@ -87,9 +87,13 @@ def command(*declared: click.Parameter | Group, **how: Any) -> Callable[[Callabl
     groups = [of for of in declared if isinstance(of, Group)]
     cls = GroupedCommand if "groups" in how else click.Command
     options = [option for of in declared for option in (of.options if isinstance(of, Group) else (of,))]
+    first = next(of for of in options if isinstance(of, click.Argument))
 
     def decorate(help: Callable[[], None]) -> click.Command:
         def run(**given: Any) -> Any:
+            if first.type is FILE:  # before slow imports
+                files = [given[first.name]] if first.nargs == 1 else given[first.name]
+                refuse_unreadable(file for file in files if not Path(file).exists())
             for group in groups:
                 given[group.name] = group.make(**{option.name: given.pop(option.name) for option in group.options})
             return import_module(f"mpu_cli.cli.actions.{help.__name__}").command(**given)
