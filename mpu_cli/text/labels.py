@@ -20,7 +20,7 @@ from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, problem_of
 from mpu_cli.svmlight.streams import Readable, plain_name
 from mpu_cli.text.languages import TextIn
-from mpu_cli.text.records import Bad, clean, no_field, read_rows
+from mpu_cli.text.records import Bad, clean, read_rows
 
 _MOST_NUMBERS = 10**7
 _ID = re.compile(r"(?:\([A-Z]{2}-[A-Z0-9-]+\)|[A-Za-z]+:)?([^\s/:()]*[0-9][^\s/:()]*)")  # as in "(DE-588)4113937-9"
@@ -218,10 +218,8 @@ def read_table(source: str | Path) -> Iterator[Concept]:
         for row in read_rows(stream, str(source), "csv", needed=("uri",)):
             if isinstance(row, Bad):
                 raise InputError(source, row.line, row.problem)
-            if "uri" not in row.fields:
-                raise InputError(source, row.line, no_field("uri", row.fields, is_table=True))
             fields = {name: str(value).strip() for name, value in row.fields.items()}
-            if not (uri := without_brackets(fields.get("uri", ""))):
+            if not (uri := without_brackets(fields["uri"])):
                 raise InputError(source, row.line, "the column uri is empty; each concept has a URI")
             names = {
                 name.removeprefix(_LABEL): value for name, value in fields.items() if name.startswith(_LABEL) and value

@@ -27,7 +27,7 @@ ANNIF, SUBJECTS = "annif", "subjects"
 FORMATS = ("jsonl", "csv", "tsv", ANNIF)
 _FORMAT_OF = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".tsv": "tsv"}
 DELIMITERS = {"csv": ",", "tsv": "\t"}  # unless the column names indicate others
-_MOST_SHOWN = 30  # fields
+MOST_SHOWN = 30  # fields
 _PEEKED = 100  # records
 _BLANK = re.compile(r'\ufeff?(?:sep=.)?[ \t\r\n,;|"]*')  # Excel declares the column separator this way
 
@@ -64,10 +64,10 @@ def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = 
     `source`: its name for errors.
     `form`: {"jsonl", "csv", "tsv", "annif"}: JSON objects, one on each line; a table; or, without a header row, lines
     with a text, a tab and URIs separated by blanks: the fields ``text`` and ``subjects``.
-    `needed`: fields that a table must have. If one is missing, each row reports it.
+    `needed`: fields that a table must have. If one is missing, the header row is bad, and the only one.
     Yields: `Bad` if the row is not UTF-8, too long, not an object, or does not fit the first row of a table.
-    Raises InputError (the whole file is unreadable: it is a JSON array, or a table without a header row, with an
-    unterminated row, or with only a header row that lacks a needed name).
+    Raises InputError (the whole file is unreadable: it is a JSON array, or a table without a header row, or with an
+    unterminated row).
     """
     lines = decoded_lines(stream, source)
     if form in DELIMITERS:
@@ -101,9 +101,9 @@ def no_field(name: str, names: Iterable[str], is_table: bool = False) -> str:
 
 def field_list(names: Iterable[str], is_table: bool = False) -> str:
     """Return a message that lists the first existing fields; for a table, it tells where their names come from."""
-    shown = list(map(repr, islice(names, _MOST_SHOWN + 1)))
+    shown = list(map(repr, islice(names, MOST_SHOWN + 1)))
     header = " (the first line must name the fields)" * is_table
-    return f"there are {abridged(shown[:_MOST_SHOWN], len(shown)) or 'none at all'}{header}"
+    return f"there are {abridged(shown[:MOST_SHOWN], len(shown)) or 'none at all'}{header}"
 
 
 def is_blank(line: str) -> bool:
@@ -130,7 +130,6 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
     rows = csv.reader(checked(chain(before, lines)), delimiter=delimiter, strict=True)
     header = 0  # the line number of the column names
     names: list[str] = []
-    absent: list[str] = []
     values: list[str] | None = []
     while values is not None:
         first, problem, values = rows.line_num + 1, "", []
@@ -157,18 +156,17 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
         elif not values or not any(map(str.strip, values)):
             continue
         elif header:
-            absent = []  # each row reports it
             again = "this line names the columns again, as if two tables were joined; remove it"
             yield Bad(first, again) if values == names else _named(first, values, names)
         else:
             header, names = first, [name.strip() for name in values]
             if twice := first_repeated(names):
                 raise InputError(source, first, f"two columns are called {twice[:40]!r}")
-            absent = [name for name in needed if name not in names]
+            if absent := [name for name in needed if name not in names]:
+                yield Bad(header, no_field(absent[0], filter(None, names), is_table=True))
+                return
     if not header:
         raise InputError(source, None, "it is empty; its first line should name the columns")
-    if absent:
-        raise InputError(source, header, no_field(absent[0], filter(None, names), is_table=True))
 
 
 def _named(line: int, values: list[str], names: list[str]) -> Row | Bad:
@@ -356,7 +354,7 @@ def subject(value: object) -> object:
 
 def _value(row: Row, name: str) -> object:
     if (place := holder(row.fields, name)) is None:
-        raise ValueError(no_field(name, row.fields, bool(row.cells)))
+        raise ValueError(no_field(name, row.fields))
     return place[0].get(place[1])
 
 

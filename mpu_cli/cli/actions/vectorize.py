@@ -36,10 +36,12 @@ from mpu_cli.text.labels import Labels, confusable, is_thesaurus, read_labels, r
 from mpu_cli.text.languages import languages_of, of_collection, strangers
 from mpu_cli.text.records import (
     DEFAULT_FIELDS,
+    MOST_SHOWN,
     Bad,
     Fields,
     Record,
     RecordReader,
+    Row,
     field_list,
     form_and_fields,
     no_field,
@@ -51,7 +53,6 @@ from mpu_cli.text.vectorizer import Vectorization, Vectorizer, check_target, rea
 
 _MOST_LISTED = 20  # bad records
 _MOST_NAMED = 3  # tags in a caution
-_MOST_FIELDS = 10  # in a caution
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "vertical bars"}
 _VECTOR = re.compile("[01](?:[ ,]+[01])*")
 _PLAIN = re.compile(r"""\s*(?!\(['"])[^\s\[{<|]""")  # a text that is not a list
@@ -245,7 +246,7 @@ class _Reader:
         self.good = self.bad = 0
         self.content: Content | None = None
         self.listed: list[Bad] = []
-        self.names: list[str] = []  # of the fields of a record
+        self.first = Row(0, {})
         # `has_tags`: whether a record has a tags field. `separates`: whether one contains the separator. `cells`: how
         # many of them are texts, and contain another separator
         self.has_tags = self.separates = False
@@ -261,13 +262,14 @@ class _Reader:
             if isinstance(record, Record):
                 self.good += 1
                 self.fields = reader.fields
-                self.names = self.names or list(record.row.fields)
+                self.first = self.first if self.first.line else record.row
                 self._look_at(record.row.fields)
                 yield record
                 continue
-            bad = replace(record, problem=record.problem + self._hint(record.problem))
+            bad = record if self.good else replace(record, problem=record.problem + self._other_field(record.problem))
             if not self._skip_bad:
-                raise InputError(self.name, bad.line, bad.problem)
+                skip = "; --skip-bad leaves bad records out" * bool(self.good)
+                raise InputError(self.name, bad.line, f"{bad.problem}{skip}")
             self.bad += 1
             if len(self.listed) < _MOST_LISTED:
                 self.listed.append(bad)
@@ -276,7 +278,9 @@ class _Reader:
             raise changed(self.name)
         self.content = content
         if self.good and not self.has_tags and self.fields.needs_tags:
-            raise InputError(self.name, None, no_field(self.fields.tags[0], self.names))
+            problem = no_field(self.fields.tags[0], self.first.fields)
+            others = "; no other record has it" * (self.good > 1)
+            raise InputError(self.name, self.first.line, f"{problem}{others}{self._other_field(problem)}")
 
     def _look_at(self, fields: Mapping[str, object]) -> None:
         """Record the content of the tags fields."""
@@ -286,12 +290,16 @@ class _Reader:
                 self.separates = self.fields.separator in cell
                 self.cells.update(["", *(other for other in _SEPARATORS if other in cell)])
 
-    def _hint(self, problem: str) -> str:
-        """Return advice about a bad record."""
-        if self.good:
-            return "; --skip-bad leaves bad records out" * (not self._skip_bad)
-        has_no_text = any(problem.startswith(f"there is no field {name!r}") for name in self.fields.text)
-        return "; --text names the one that has the text" * has_no_text
+    def _other_field(self, problem: str) -> str:
+        """Return the option that names another field, if a problem is that a field is missing."""
+        fields = self.fields
+        options = {"text": fields.text, "tags": fields.tags, "id": (fields.id,), "group": (fields.group,)}
+        missing = (
+            f"; --{option} names the one that has the {option}"
+            for option, names in options.items()
+            if any(problem.startswith(f"there is no field {name!r}") for name in names)
+        )
+        return next(missing, "")
 
 
 def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels) -> Vectorization:
@@ -334,10 +342,10 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Sequence[tuple[str, ..
         lacking = f"the field {name} is empty" if reader.has_tags else f"there is no field {name}"
         yield (
             f"no record has tags, so there is nothing to learn: {lacking}, and --tags names the one that has them; "
-            f"{field_list(reader.names)}"
+            f"{field_list(reader.first.fields)}"
         )
     if is_new and fields.are_tags:
-        names = abridged(fields.tags[:_MOST_FIELDS], len(fields.tags))
+        names = abridged(fields.tags[:MOST_SHOWN], len(fields.tags))
         yield f"{counted(len(fields.tags), 'field')} of 0 and 1, each read as a tag: {names}; --tags names others"
     elif is_new and tags and writer.annotations and all(map(_VECTOR.fullmatch, known)):
         yield (
