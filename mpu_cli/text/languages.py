@@ -60,35 +60,11 @@ class TextIn(str):
         return one
 
 
-def guess_language(texts: Iterable[str], fewest: int = 1) -> str | None:
-    """Guess the language of texts that contain at least `fewest` of its function words.
-
-    Returns: one of `LANGUAGES`; None if no language clearly has the most function words in the texts.
-
-    Examples
-    --------
-    >>> guess_language(["The history of the theory of numbers", "An introduction to the calculus"])
-    'english'
-    >>> guess_language(["Digital television"])
-    """
-    counts = dict.fromkeys(LANGUAGES, 0)
-    total = 0
-    for text in texts:
-        words = _WORDS.findall(text.lower())
-        total += len(words)
-        for language in chain.from_iterable(map(_LANGUAGES_OF.get, words, repeat(()))):
-            counts[language] += 1
-    first, second = sorted(counts, key=counts.__getitem__, reverse=True)[:2]
-    if counts[first] < max(fewest, _LEAST_SHARE * total) or counts[first] < _LEAST_LEAD * counts[second]:
-        return None
-    return first
-
-
 def language_of(text: str) -> str | None:
     """Return the language of a single text.
 
     `text`: only the beginning of a long one is read; a `TextIn` contains its language.
-    Returns: None if it is unclear: fewer than two function words, or equally many in several languages.
+    Returns: None if it is unclear: few function words, or hardly more than in another language.
 
     Examples
     --------
@@ -99,7 +75,10 @@ def language_of(text: str) -> str | None:
     """
     if isinstance(text, TextIn) and text.language:
         return text.language
-    return guess_language([text[:_READ]], _FEWEST)
+    words = _WORDS.findall(text[:_READ].lower())
+    counts = Counter(chain.from_iterable(map(_LANGUAGES_OF.get, words, repeat(()))))
+    (first, most), (_, second) = [*counts.most_common(2), ("", 0), ("", 0)][:2]
+    return first if most >= max(_FEWEST, _LEAST_SHARE * len(words), _LEAST_LEAD * second) else None
 
 
 def function_words(language: str | None) -> frozenset[str]:

@@ -45,7 +45,7 @@ from mpu_cli.text.analyzer import (
     lead_of,
 )
 from mpu_cli.text.labels import Labels, read_labels
-from mpu_cli.text.languages import TextIn, guess_language, language_of, of_collection
+from mpu_cli.text.languages import TextIn, language_of, of_collection
 from mpu_cli.text.records import Fields
 from mpu_cli.text.sidecars import from_one
 from mpu_cli.text.stored import Stored
@@ -106,15 +106,14 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         """
         options = stored.checked(self.get_params())
         texts = _texts(X)
-        first = next(batches(texts), [])  # the language is guessed from these
+        first = next(batches(texts), [])  # the languages of a generator's texts are guessed from these
         lead = chosen_lead(first) if options.lead is None else options.lead
         options = replace(options, ngrams=options.ngrams or NGRAMS[options.analyzer], lead=lead)
         if options.analyzer == "char":
             options = replace(options, stem=NO_STEMS)
         elif options.stem is None:
-            several = of_collection(_texts(X) if isinstance(X, Sequence) else first)
-            chosen = ",".join(several) if len(several) > 1 else guess_language(first)
-            options = replace(options, stem=chosen or NO_STEMS)
+            languages = of_collection(_texts(X) if isinstance(X, Sequence) else first)
+            options = replace(options, stem=",".join(languages) or NO_STEMS)
         if options.hashing is None:
             self._fit_vocabulary(options, chain(first, texts), names)
         else:

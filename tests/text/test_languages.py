@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from mpu_cli import Vectorizer
-from mpu_cli.text.languages import LANGUAGES, TextIn, guess_language, language_of
+from mpu_cli.text.languages import LANGUAGES, TextIn, language_of
 
 GREETINGS = {
     "english": "This paper describes the design of a new method for the analysis of data, and it is tested.",
@@ -38,8 +38,12 @@ def test_what_is_not_clear_is_not_guessed():
     assert language_of(TextIn.of("the houses of the city", "")) == "english"
 
 
-def test_short_english_texts_are_english():
-    assert guess_language(["this is a dog", "a cat is here", "what a day"]) == "english"
+@pytest.mark.parametrize(("n", "stem"), [(19, "english"), (20, "none")])
+def test_a_language_has_a_twentieth_of_the_texts(run, file, n, stem):
+    texts = [ENGLISH, *["house garden"] * n]
+    assert Vectorizer().fit(texts).options_.stem == stem
+    path = file("".join(json.dumps({"text": text}) + "\n" for text in texts), "a.jsonl")
+    assert run.json("vectorize", path, "-o", path.with_suffix(".svm"))["stem"] == stem
 
 
 def test_each_text_has_its_own_stems():

@@ -123,8 +123,8 @@ def vectorize(
                 options = options or TextOptions()
                 if options.stem is None and options.analyzer == "word":
                     with progress("finding the languages", size), opened() as stream:
-                        several = of_collection(record.text for record in reader.records(stream))
-                    options = replace(options, stem=",".join(several)) if len(several) > 1 else options
+                        languages = of_collection(record.text for record in reader.records(stream))
+                    options = replace(options, stem=",".join(languages) or NO_STEMS)
                 with progress("reading texts", size), opened() as stream:
                     vectorization = _fit(reader, stream, options, names)
             writer = VectorWriter(out, work, vectorization, n_numbered)
