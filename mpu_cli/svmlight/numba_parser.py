@@ -12,71 +12,41 @@ from mpu_cli.svmlight.dataset import Dataset, UnusualError
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _COMMA, _MINUS, _POINT, _COLON, _UPPER_E, _LOWER_E = b"\t\n\r #+,-.:Ee"
-_PADDING = b"\n" * 8  # ends the last line, and allows reading eight bytes from its last byte on
+_ZERO, _NINE = b"09"
+_PADDING = b"\n\n"  # ends the last line, and allows reading two bytes beyond it
 
-_EXACT_DIGITS = 19  # this many digits fit into 64 bits
+_HAS_ROOM, _BEYOND = np.uint64(10**18), np.uint64(2**64 - 1)  # 19 digits fit into 64 bits, besides leading zeros
 _FLOAT64_POWERS = 10.0 ** np.arange(23)  # the powers of ten that are exact
 _FLOAT64_INTEGERS = np.uint64(2**53)  # integers are exact up to here
 _SLACK = 2.0**-50  # more than the error of a quotient or product of a rounded integer and an exact power
-_LARGE = 9999  # replaces any exponent of five digits or more
-
-_POWERS = 10 ** np.arange(9, dtype=np.uint64)
-_ZEROS = np.uint64(0x3030303030303030)  # "0" eight times
-_LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
-_ABOVE_NINE = np.uint64(0x7676767676767676)  # added to a byte, it sets the highest bit if the byte is over 9
-_HIGH = np.uint64(0x8080808080808080)
-_ONES = np.uint64(0x0101010101010101)
+_LARGE = np.uint64(9999)  # replaces any larger exponent
 
 
 def parse(block: bytes, implicit_values: bool) -> Dataset:
-    """Parse whole lines: the same result as `mpu_cli.svmlight.reader.parse_in_numpy`, bit for bit."""
-    text = block + _PADDING
-    understood, *arrays, rereads = scan(np.frombuffer(text, np.uint8), implicit_values)
+    """Parse whole lines like `mpu_cli.svmlight.reader.parse_in_numpy`, bit for bit.
+
+    UnusualError also if 64 bits are not precise enough for a value.
+    """
+    understood, *arrays = scan(np.frombuffer(block + _PADDING, np.uint8), implicit_values)
     if not understood:
         raise UnusualError
-    if len(rereads):
-        values = np.array([float(text[start:stop]) for _, start, stop in rereads.tolist()])
-        if np.any(np.abs(values) >= FLOAT32_OVERFLOW):
-            raise UnusualError
-        arrays[-1][rereads[:, 0]] = values
     return Dataset.of_rows(*arrays)
 
 
 @inlined
-def _eight_bytes(text, place):
-    """Return eight bytes as one integer, the first byte lowest; compiled, this is a single load."""
-    word = np.uint64(0)
-    for k in range(8):
-        word |= np.uint64(text[np.uint64(place) + np.uint64(k)]) << np.uint64(8 * k)
-    return word
-
-
-@inlined
 def _read_digits(text, place, number):
-    """Read digits, possibly none; return `number` with them appended, modulo 2^64."""
-    while True:
-        # Without a branch per digit: the number of digits is hard to predict.
-        digits = _eight_bytes(text, place) ^ _ZEROS
-        others = (((digits & _LOW) + _ABOVE_NINE) | digits) & _HIGH  # the highest bit of each byte that is not a digit
-        before = ~others & (others - np.uint64(1))  # all bits below the lowest of these
-        length = (((before >> np.uint64(7)) & _ONES) * _ONES) >> np.uint64(56)  # the number of bytes in them
-        if length == 0:
-            return place, number
-        digits <<= np.uint64(64) - np.uint64(8) * length
-        digits = ((digits * np.uint64(10 << 8 | 1)) >> np.uint64(8)) & np.uint64(0x00FF00FF00FF00FF)
-        digits = ((digits * np.uint64(100 << 16 | 1)) >> np.uint64(16)) & np.uint64(0x0000FFFF0000FFFF)
-        digits = (digits * np.uint64(10000 << 32 | 1)) >> np.uint64(32)
-        number = number * _POWERS[length] + digits
-        place += np.int64(length)
-        if length < 8:
-            return place, number
+    """Read digits, possibly none; return `number` with them appended; `_BEYOND` if they are more than 19."""
+    while _ZERO <= text[place] <= _NINE:
+        number = number * np.uint64(10) + np.uint64(text[place] - _ZERO) if number < _HAS_ROOM else _BEYOND
+        place += 1
+    return place, number
 
 
 @inlined
 def _read_id(text, place):
     """Read a label or an index; the place stays the same if there is none."""
     stop, number = _read_digits(text, place, np.uint64(0))
-    if stop - place > _EXACT_DIGITS or number > MAX_ID:
+    if number > MAX_ID:
         stop = place
     return stop, number
 
@@ -91,13 +61,13 @@ def _read_exponent(text, place):
     stop, number = _read_digits(text, first, np.uint64(0))
     if stop == first:
         return place, 0
-    exponent = np.int64(number) if stop - first < 5 else _LARGE
+    exponent = np.int64(min(number, _LARGE))
     return stop, -exponent if negative else exponent
 
 
 @inlined
 def _read_value(text, colon):
-    """Read the value after a colon; also return it, or NaN if 64 bits are not precise enough for it."""
+    """Read the value after a colon; also return it. The place stays the same if 64 bits are not precise enough."""
     negative = text[colon + 1] == _MINUS
     first = colon + 1 + (negative or text[colon + 1] == _PLUS)
     stop, number = _read_digits(text, first, np.uint64(0))
@@ -112,8 +82,8 @@ def _read_value(text, colon):
         return colon, 0.0
     stop, exponent = _read_exponent(text, stop)
     exponent -= decimals
-    if n_digits > _EXACT_DIGITS or abs(exponent) >= len(_FLOAT64_POWERS):
-        return stop, np.nan
+    if number == _BEYOND or abs(exponent) >= len(_FLOAT64_POWERS):
+        return colon, 0.0
     if exponent > 0:
         value = np.float64(number) * _FLOAT64_POWERS[exponent]
     else:
@@ -121,7 +91,7 @@ def _read_value(text, colon):
     if value >= FLOAT32_OVERFLOW:
         return colon, 0.0
     if number > _FLOAT64_INTEGERS and np.float32(value * (1 - _SLACK)) != np.float32(value * (1 + _SLACK)):
-        return stop, np.nan
+        return colon, 0.0
     return stop, -value if negative else value
 
 
@@ -141,24 +111,16 @@ def _read_labels(text, place, labels, n_labels):
 
 
 @inlined
-def _read_features(text, place, implicit_values, indices, values, n_features, rereads, n_rereads):
-    """Read the features of a line as `_read_labels` does its labels.
-
-    `rereads` gets the features whose values need full precision, and the start and stop of these values.
-    """
+def _read_features(text, place, implicit_values, indices, values, n_features):
+    """Read the features of a line as `_read_labels` does its labels."""
     while True:
         while text[place] == _SPACE or text[place] == _TAB:
             place += 1
         stop, index = _read_id(text, place)
         explicit = text[stop] == _COLON
         if stop == place or not (explicit or implicit_values):
-            return place, n_features, n_rereads
+            return place, n_features
         place, value = _read_value(text, stop) if explicit else (stop, 1.0)
-        if np.isnan(value):
-            rereads[n_rereads, 0] = n_features
-            rereads[n_rereads, 1] = stop + 1
-            rereads[n_rereads, 2] = place
-            n_rereads += 1
         indices[n_features] = index
         values[n_features] = value
         n_features += 1
@@ -175,9 +137,8 @@ def _line_end(text, place):
 def scan(text, implicit_values):
     """Parse whole lines, followed by `_PADDING`.
 
-    Return whether the kernel parsed everything (if a line breaks the grammar, the other results are meaningless), the
-    arrays for `Dataset.of_rows`, and the values to be parsed again in full precision: position in `values`, start and
-    stop in the text (k x 3).
+    Return whether the kernel parsed everything (if not, the other results are meaningless), and the arrays for
+    `Dataset.of_rows`.
     """
     n_lines = n_commas = n_colons = 0
     for character in text:
@@ -190,18 +151,15 @@ def scan(text, implicit_values):
     indices = np.empty(most_features, np.int32)
     index_ends = np.empty(n_lines, np.int64)
     values = np.empty(most_features, np.float32)
-    rereads = np.empty((most_features, 3), np.int64)
 
     end = len(text) - len(_PADDING)
-    place = row = n_labels = n_features = n_rereads = 0
+    place = row = n_labels = n_features = 0
     while place < end:
         if text[place] == _HASH:
             place = _line_end(text, place) + 1
             continue
         place, n_labels = _read_labels(text, place, labels, n_labels)
-        place, n_features, n_rereads = _read_features(
-            text, place, implicit_values, indices, values, n_features, rereads, n_rereads
-        )
+        place, n_features = _read_features(text, place, implicit_values, indices, values, n_features)
         if text[place] == _HASH:
             place = _line_end(text, place)
         place += text[place] == _RETURN
@@ -218,5 +176,4 @@ def scan(text, implicit_values):
         indices[:n_features],
         index_ends[:row],
         values[:n_features],
-        rereads[:n_rereads],
     )

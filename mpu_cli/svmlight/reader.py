@@ -57,10 +57,12 @@ def parse_block(
     The last line may lack a newline. `first_line` is the number of the first line, from 1, and `source` the file name,
     for errors. InputError if a line breaks the grammar.
     """
-    parse = import_module("mpu_cli.svmlight.numba_parser").parse if run.compiled else parse_in_numpy
+    compiled = [import_module("mpu_cli.svmlight.numba_parser").parse] if run.compiled else []
     for text_of in (bytes, partial(plain_labels, reading=reading)):
-        with suppress(UnusualError):
-            return parse(text_of(block), reading.implicit_values)
+        text = text_of(block)
+        for parse in (*compiled, parse_in_numpy):
+            with suppress(UnusualError):
+                return parse(text, reading.implicit_values)
     with _parsing_by_line:
         return _parse_by_line(block, first_line, source, reading)
 
@@ -201,11 +203,6 @@ class Preamble:
 
 _MOST_THREADS = 8  # together they parse about as fast as one thread reads
 
-# The GNU allocator keeps freed memory for reuse, up to twice the size of the largest array freed so far, and returns
-# the rest to the system. So `iter_stream` first allocates an unused array of this size, which made parsing 1.2 times
-# (numba) and 2.4 times (NumPy) as fast. With other allocators this has no effect.
-_KEPT_BYTES = 1 << 24
-
 
 def iter_chunks(
     source: Source,
@@ -272,7 +269,6 @@ def iter_stream(
             end = preamble.end_in(block, first_line) if may_have_header else 0
             yield first_line + block.count(b"\n", 0, end), block[end:]
 
-    np.empty(_KEPT_BYTES, np.uint8)  # allocated and freed
     instances = labels = features = 0
     jobs = min(threads(run.jobs), _MOST_THREADS)
     for chunk in map_ahead(parse, below_preamble(), jobs):
