@@ -73,9 +73,7 @@ class Scored:
         """Estimate c, as `estimate_frequency` does."""
         probabilities = self.probabilities  # a separate step
         with self._run.step("estimating c"):
-            return estimate_frequency(
-                self.population, self.sample, self._run, probabilities=probabilities, method=method
-            )
+            return estimate_frequency(self.sample, scores=probabilities, method=method)
 
     def singly(self, of_all: FrequencyEstimate, method: str) -> SingleFrequencies:
         """Estimate c of each label in the problem from annotations alone, given an estimate for all labels."""

@@ -147,6 +147,7 @@ def step_for_all(settings: Settings, share: float) -> Settings:
 class Sample:
     """A sample of the instances, drawn without replacement; with many labels, also a sample of labels.
 
+    `population`: all instances.
     `size`: the maximum number of instances; all are taken, in their order, if there are no more.
     `m`: the number of folds; None: by the number of instances.
     `drawn`: a subset of the labels, as from `draw_labels`. Default: all.
@@ -168,6 +169,7 @@ class Sample:
         pool: np.ndarray | slice = slice(None),
     ) -> None:
         n, q = population.labels.shape
+        self.population = population
         self.run, self.pool, self.rows, self.share = run, pool, draw(n, size, run.seed), min(size / n, 1.0)
         self.columns, self.weights = np.arange(q), None if drawn is None else drawn[1]
         instances = population  # a copy of all instances would take as much memory

@@ -317,7 +317,7 @@ def choose_hyper_parameters(
     sample = draw_sample(population, options, run) if is_estimated(options.c) or free or many else None
     if is_estimated(options.c) and sample is not None and estimates is None:
         with run.step("estimating c", len(sample.fold_rows)) as tick:
-            estimates = estimate_frequency(population, sample, run, tick)
+            estimates = estimate_frequency(sample, tick)
     if estimates is None:
         estimates = Estimates.given(options.c, population)
     rates = LabelFrequency.of(estimates.rates(q, options.c), (n, q)).rates
@@ -385,25 +385,20 @@ def refuse_two_frequencies(population: Instances, options: Options) -> None:
 
 
 def estimate_frequency(
-    population: Instances,
-    sample: Sample,
-    run: Run,
-    tick: Callable[[], None] = lambda: None,
-    probabilities: np.ndarray | None = None,
-    method: str = "bbe",
+    sample: Sample, tick: Callable[[], None] = lambda: None, scores: np.ndarray | None = None, method: str = "bbe"
 ) -> Estimates:
     """Estimate c from the annotations and, if there are any, from human decisions, which then take precedence.
 
-    `probabilities`: out-of-fold scores for the sample, from 0 to 1. Default: from a linear model that is learned here.
+    `scores`: of the sample, out of fold, from 0 to 1. Default: from a linear model that is learned here.
     """
+    population = sample.population
     estimated = groups = automatic = answered = None
     if not population.is_reviewed or sample.has_evidence:
-        if probabilities is None:
-            probabilities = sample.naive_probabilities(tick)
+        probabilities = sample.naive_probabilities(tick) if scores is None else scores
         verified = sample.verified and sample.verified.block(sample.pool)
         pooled, labels = probabilities[:, sample.pool], sample.labels[:, sample.pool]
         folds = sample.fold_of_instances
-        of_sample = estimate(pooled, labels, method, REPLICATES, run.seed, verified, folds)
+        of_sample = estimate(pooled, labels, method, REPLICATES, sample.run.seed, verified, folds)
         estimated = sample.of_all_labels(of_sample)
         automatic = of_sample.c
         if population.answers is not None:
@@ -505,7 +500,7 @@ def _best_scaling(own: Instances, options: Options, run: Run, tick: Callable[[],
         with suppress(OverflowingError):
             estimates = None
             if is_estimated(options.c):
-                estimates = estimate_frequency(candidate, draw_sample(candidate, options, silent), silent)
+                estimates = estimate_frequency(draw_sample(candidate, options, silent))
             found.append((candidate, estimates))
         tick()
     estimated = [estimates for _, estimates in found if estimates is not None]
