@@ -12,6 +12,7 @@ from sklearn.metrics import make_scorer
 from mpu_cli.api import arrays
 from mpu_cli.api.arrays import as_csr, columns_of, in_order_of, indicator, rates_in_order
 from mpu_cli.core.features import entry_rows, with_values
+from mpu_cli.core.predictions import stored
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation import bootstrap, incomplete
 from mpu_cli.evaluation.incomplete import PropensityScoredMetrics
@@ -179,11 +180,7 @@ def ranking_metrics(
     (0.5, 0.75, 0.667)
     """
     listed = arrays.checked(in_order_of(columns_of(y_true), scores, "scores"), "scores", dtype=np.float32)
-    if issparse(listed):
-        listed = as_csr(listed)
-    else:
-        n, q = listed.shape
-        listed = csr_array((listed.ravel(), np.tile(np.arange(q), n), np.arange(n + 1) * q), shape=(n, q))
+    listed = as_csr(listed) if issparse(listed) else stored(listed)
     truth, listed, unknown = arrays.compared(y_true, "y_true", listed, "scores have", ignored)
     given = (k,) if isinstance(k, int | Integral) else tuple(k)
     cutoffs = tuple(int(cutoff) for cutoff in given)

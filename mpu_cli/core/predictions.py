@@ -185,6 +185,14 @@ def dense(predictions: Predictions) -> np.ndarray:
     return predictions if isinstance(predictions, np.ndarray) else predictions.toarray()
 
 
+def stored(predictions: Predictions) -> csr_array:
+    """Return predictions as a sparse matrix that stores all of them, also those that are 0."""
+    if not isinstance(predictions, np.ndarray):
+        return predictions
+    n, q = predictions.shape
+    return csr_array((predictions.ravel(), np.tile(np.arange(q), n), np.arange(n + 1) * q), shape=(n, q))
+
+
 def blocks(predictions: Predictions, size: int = 1 << 20) -> Iterator[tuple[Any, Any, np.ndarray]]:
     """Yield instances, labels and predictions of the kept cells, as arrays that broadcast and may be written to.
 

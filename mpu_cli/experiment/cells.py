@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.features import only_entries
 from mpu_cli.core.labels.problem import kin_of
+from mpu_cli.core.predictions import stored
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import InputError, MpuError, one_line
 from mpu_cli.evaluation.bootstrap import SET_METRICS
@@ -111,8 +112,7 @@ def measure(
     `truth`, `scores` and `predicted` are for the test instances (n x q). `training` has the labels of the training
     instances before any were removed, for the propensities of Jain et al.; with too few, these metrics are missing.
     """
-    n, q = scores.shape
-    of_all = csr_array((scores.ravel(), np.tile(np.arange(q), n), np.arange(n + 1) * q), shape=(n, q))
+    of_all = stored(scores)
     propensities = Propensities.of_annotations([training]) if training.shape[0] >= FEWEST_INSTANCES else None
     comparison = Comparison(Form("test", labels=True, scores=True), propensities=propensities)
     comparison.add(Dataset(truth, of_all), Dataset(csr_array(predicted), of_all))

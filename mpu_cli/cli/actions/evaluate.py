@@ -13,7 +13,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle.predicting import Fitness, iter_predictions, reaching
 from mpu_cli.cli.messages import info, output_report, present, print_table, print_values, warn
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.core.predictions import FEW_LABELS
+from mpu_cli.core.predictions import FEW_LABELS, stored
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import (
     STANDARD_STREAM,
@@ -96,14 +96,8 @@ class Truth:
                 predicted = reaching(model.predictor, part.features, model.predictor.thresholds, self.run)
             except OverflowingError:
                 raise InputError(self.file, None, "feature values are too large; scale them as in training") from None
-            n, q = predicted.shape
-            chosen = reached(predicted, model.predictor.thresholds)
-            if isinstance(predicted, np.ndarray):
-                scores = csr_array((predicted.ravel(), np.tile(ids, n), np.arange(n + 1) * q), shape=(n, width))
-            else:
-                scores = csr_array((predicted.data, ids[predicted.indices], predicted.indptr), shape=(n, width))
-            labels = csr_array((chosen.data, ids[chosen.indices], chosen.indptr), shape=(n, width))
-            yield part, Dataset(labels, scores)
+            both = reached(predicted, model.predictor.thresholds), stored(predicted)
+            yield part, Dataset(*(csr_array((of.data, ids[of.indices], of.indptr), (len(part), width)) for of in both))
 
 
 def _pairs(
