@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
+from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
@@ -29,7 +30,7 @@ def one(of: Collection, way: str, seed: int, run: Run) -> list[tuple[float, floa
     labels, missing = csr_array(S[:, kept]), (of.Y.toarray() & ~S)[:, kept]
     _, report = train(Problem(of.X, labels), Options(), run, hold_out_all=True)
     frequency, by_features = LabelFrequency.of(report.chosen.c, labels.shape), report.held_out.probabilities
-    given = given_other_labels(by_features, labels, frequency, run)
+    given = given_other_labels(Evidence(by_features, frequency), labels, run)
     R = int((of.Y.toarray() & ~S).sum())
     found = [suggest(probabilities, labels, frequency, Choice(top=R)) for probabilities in (by_features, given)]
     return [(right(missing, some), right(missing, some[: R // 10]), some.probabilities.mean()) for some in found]

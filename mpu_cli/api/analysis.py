@@ -358,8 +358,7 @@ def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verifi
     _, result = stacking.train(annotations, options, run, hold_out_all=True)
     evidence, c = Evidence.of_training(result, annotations), result.chosen.c
     parameters.warn_of(evidence.estimates.warnings(), evidence.estimates, annotations)
-    known = annotations.labels, evidence.frequency, run, evidence.kin
-    given_others = dense(given_other_labels(evidence.probabilities, *known))
+    given_others = dense(given_other_labels(evidence, annotations.labels, run))
     return OutOfFold(
         annotations.widened(dense(evidence.probabilities)),
         annotations.widened(c, np.nan),

@@ -308,7 +308,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         predictor, result = stacking.train(data, options, run)
         for warning in data.warnings(result.chosen.estimates):
             warnings.warn(warning, MpuWarning, stacklevel=2)
-        model = data.assembled(predictor, result.chosen, data.findings(options, predictor, result), options, run)
+        model = data.assembled(predictor, result, options, run, files={})
         is_sparse = arrays.are_label_sets(y) or issparse(y)
         return self._become(model, columns, named, is_sparse)
 

@@ -160,7 +160,8 @@ def manifest_of(model: Path) -> bytes | None:
 def read_small(path: Path) -> bytes:
     """Read a regular file of at most `MOST_BYTES`; ValueError if it is larger; other errors as for `open_regular`."""
     with open_regular(path) as file:
-        expect(os.fstat(file.fileno()).st_size <= MOST_BYTES, f"it has more than {MOST_BYTES:,} bytes")
+        if os.fstat(file.fileno()).st_size > MOST_BYTES:
+            raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
         return file.read()
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.runtime.files import State, state_of
-from mpu_cli.runtime.urls import is_url
+from mpu_cli.svmlight.streams import is_url
 
 if TYPE_CHECKING:
     from mpu_cli.cluster.dask_executor import DaskExecutor

@@ -236,19 +236,13 @@ class TrainingData(Problem):
         return chosen.frequency(self).true_labels(self.labels)
 
     def assembled(
-        self,
-        model: StackedModel,
-        chosen: HyperParameters,
-        findings: dict[str, Any],
-        options: Options,
-        run: Run,
-        files: dict[str, Any] | None = None,
+        self, model: StackedModel, result: TrainingResult, options: Options, run: Run, files: dict[str, Any]
     ) -> TrainedModel:
         """Return a model with everything that is saved; the options are as the user chose them.
 
-        `findings`: from the method of this name.
-        `files`: from `described`; None for arrays.
+        `files`: from `described`.
         """
+        chosen, findings = result.chosen, self.findings(options, model, result)
         occurring = model.columns  # the model has weights for exactly these features
         if occurring is None:
             used = self.label_features if findings.get("prior") else None
@@ -264,7 +258,7 @@ class TrainingData(Problem):
             names=None if self.names is None else self.names.only(self.ids.tolist()),
             implies=None if self.implications is None else self.implications.among(self.ids, self.ids),
             packed_vectorizer=None if self.stored_vectorizer is None else packed(self.stored_vectorizer),
-            origin=provenance.record(len(self), self.annotations, self.true_labels(chosen), options, run, files or {}),
+            origin=provenance.record(len(self), self.annotations, self.true_labels(chosen), options, run, files),
         )
 
     def resolved(self, options: Options) -> Options:
@@ -337,11 +331,11 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     data = TrainingData(
         features=file.features, labels=labels, ids=ids, names=names, sidecars=sidecars, described=described
     )
-    filled_in = _filled_in(file, sources.file)
+    data = replace(data, filled_in=_filled_in(file, sources.file))
     if sources.reviewed:
-        data = _with_reviews(data, sources, file, filled_in)
-    if filled_in is not None:
-        data = _as_annotated(data, *filled_in)
+        data = _with_reviews(data, sources, file)
+    if data.filled_in is not None:
+        data = _as_annotated(data, *data.filled_in)
     if sources.rules is not None:
         data = _with_implications(data, read_implications(sources.rules, data.names), sources.rules)
     if sources.same_fold is not None:
@@ -364,16 +358,14 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     return replace(data, scores=read_scores(sources.scores, *expected, reading=reading, run=run))
 
 
-def _with_reviews(
-    data: TrainingData, sources: Sources, file: Dataset, filled_in: tuple[np.ndarray, np.ndarray] | None
-) -> TrainingData:
-    """Add the verified labels to the data, which were read from `file`, where these cells were filled in.
+def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> TrainingData:
+    """Add the verified labels to the data, which were read from `file`.
 
     Raises InputError (a review cannot be read, or does not fit the file).
     """
     decided = decisions.read(sources.reviewed, data.names, data.record_ids)
     named = [] if data.names is None else [number for number, texts in data.names.by_number.items() if texts]
-    reviewed = matching.match(decided, file, sources.file, named, filled_in=filled_in)
+    reviewed = matching.match(decided, file, sources.file, named, filled_in=data.filled_in)
     if (refuted := reviewed.review.refuted) and not all(decided.checksums):
         _log.warning(
             f"{', '.join(decided.files)}: no to {counted(refuted, 'label')} that {shown(sources.file)} has, "

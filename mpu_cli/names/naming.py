@@ -5,7 +5,7 @@ For ``news.svm``, label names and ids are in ``news.text/``, which `mpu vectoriz
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,7 @@ from mpu_cli.names.label_names import (
     without_brackets,
 )
 from mpu_cli.names.lines import read_each, text_lines
-from mpu_cli.runtime.urls import is_url
-from mpu_cli.svmlight.streams import Files, Source, files_of, stem
+from mpu_cli.svmlight.streams import Files, Source, files_of, is_url, stem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -308,11 +307,6 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
             "; where one of them is annotated, all count as true: correct a line if they are not the same"
         )
     return implications
-
-
-def implication_lines(broader: Mapping[int, Iterable[int]]) -> str:
-    """Return the content of such a file, by number, with the next broader labels of some labels."""
-    return "".join(f"{narrower}\t{wide}\n" for narrower, them in broader.items() for wide in them)
 
 
 def _fields(line: str) -> list[str]:

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from mpu_cli.core.calibration import HeldOut, calibrate
+from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.features import entry_rows, with_values
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss.pu_logistic import pu_gradient
@@ -38,16 +39,9 @@ _CELLS_AT_A_TIME = 1 << 16
 _Given = Callable[[np.ndarray, csr_array], np.ndarray]
 
 
-def given_other_labels(
-    probabilities: Predictions,
-    annotated: csr_array,
-    frequency: LabelFrequency,
-    run: Run = DEFAULT_RUN,
-    kin: np.ndarray | None = None,
-) -> Predictions:
+def given_other_labels(evidence: Evidence, annotated: csr_array, run: Run = DEFAULT_RUN) -> Predictions:
     """Return Pr(y_k=1 | x, annotations of the labels other than k) of all cells.
 
-    `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
     Returns: ndarray or csr_array of float32, shape (n, q): calibrated. Unchanged if sparse (labels are many), if no
     instance has two labels, or if the other labels do not predict annotations better, out of fold.
 
@@ -57,11 +51,12 @@ def given_other_labels(
     >>> true = np.repeat(rng.random((2000, 1)) < 0.3, 2, axis=1)
     >>> annotated = csr_array(true & (rng.random((2000, 2)) < 0.5))
     >>> predicted = np.full((2000, 2), 0.3, np.float32)
-    >>> corrected = given_other_labels(predicted, annotated, LabelFrequency.of(0.5, (2000, 2)))
+    >>> corrected = given_other_labels(Evidence(predicted, LabelFrequency.of(0.5, (2000, 2))), annotated)
     >>> first, second = annotated.toarray().T
     >>> [round(float(corrected[rows, 1].mean()), 1) for rows in (first, ~first)]
     [0.9, 0.2]
     """
+    probabilities, frequency = evidence.probabilities, evidence.frequency
     if not isinstance(probabilities, np.ndarray):
         return probabilities
     n, q = probabilities.shape
@@ -79,7 +74,7 @@ def given_other_labels(
             p = probabilities[rows[block]]
             corrected[rows[block]] = expit(given(log_odds(p, _LARGEST_LOG_ODDS), _evidence(p, positive[rows[block]])))
 
-    for _ in parallel.run(predict_fold, ((rows,) for rows in deal(n, FOLDS, run.seed, kin)), run.jobs):
+    for _ in parallel.run(predict_fold, ((rows,) for rows in deal(n, FOLDS, run.seed, evidence.kin)), run.jobs):
         pass
     calibration = calibrate(HeldOut(corrected, annotated, frequency))
     if calibration is not None:

@@ -331,11 +331,9 @@ class Suggestions:
     # ndarray or csr_array of float32, shape (n, q): Pr(y=1) of each label, given the features, out of fold, and, with
     # few labels, the other annotations
     probabilities: Predictions
-    ids: np.ndarray  # int, shape (q,): the label of each column
     # bool, shape (n, q): annotated, filled in or verified as true, and not verified as false
     there: csr_array
     added: csr_array  # bool, shape (n, q): those of `there` that were never annotated: verified, or filled in
-    frequency: LabelFrequency
     # `of_labels`, `of_all`: the numbers of missing labels, per label and in total; None if c is unknown
     of_labels: Count | None
     of_all: Count | None
@@ -370,7 +368,7 @@ def find(
         filled = csr_array(positive.shape, dtype=bool)
     implied = None if implications is None else implications.implied(positive, ids, ids)
     with run.step("weighing the other labels"):
-        probabilities = given_other_labels(evidence.probabilities, labels, frequency, run, evidence.kin)
+        probabilities = given_other_labels(evidence, labels, run)
     confirmed = csr_array(positive > labels)
     found = confirmed if frequency.verified is None else confirmed[frequency.verified.instances == Verdict.UNKNOWN]
     with run.step("listing labels"):
@@ -411,10 +409,8 @@ def find(
         )
     return Suggestions(
         probabilities=probabilities,
-        ids=ids,
         there=csr_array(positive + filled),
         added=csr_array(confirmed + filled),
-        frequency=frequency,
         of_labels=of_labels if estimates.is_known else None,
         of_all=of_all if estimates.is_known else None,
         found=found.nnz,

@@ -4,38 +4,16 @@ Credentials come from the environment, as the package for each protocol defines.
 that may contain credentials.
 """
 
-import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mpu_cli.errors import InputError, without_secrets
 from mpu_cli.runtime.files import Joined
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _STREAMED = ("http", "https")  # servers need not support byte ranges, so these are read from start to end
 _BUFFER_BYTES = 1 << 20
 _SECONDS = 60.0  # that a server may stay silent
-
-
-def is_url(source: object) -> bool:
-    """Whether the name of a source is a URL."""
-    return _URL.match(str(source)) is not None
-
-
-def file_name(source: str | Path) -> Path:
-    """Return a path with the name of a local file, or of a file at a URL.
-
-    >>> str(file_name("https://example.org/data/news.svm.gz?key=1"))
-    'news.svm.gz'
-    """
-    if not is_url(source):
-        return Path(source)
-    url = str(source)
-    if _protocol(url) in _STREAMED:
-        url = re.split(r"[?#]", url, maxsplit=1)[0]
-    return Path(PurePosixPath(url).name)
 
 
 @contextmanager

@@ -14,14 +14,14 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from importlib import import_module
 from io import BufferedReader
 from itertools import zip_longest
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted, shown
 from mpu_cli.runtime.files import Joined, ReadFile, replacing
 from mpu_cli.runtime.run import Bytes
-from mpu_cli.runtime.urls import file_name, is_url, open_url
+from mpu_cli.runtime.urls import open_url
 from mpu_cli.svmlight.grammar import (
     COMPRESSED,
     MAX_LINE_BYTES,
@@ -104,7 +104,6 @@ class Counted(Watched):
 
 
 BLOCK_BYTES = 1 << 19
-_NEWLINE = ord("\n")
 
 _STANDARD_OUTPUT = (STANDARD_STREAM, "/dev/stdout")
 _STANDARD_ERROR = 2
@@ -124,6 +123,28 @@ class Writable(Protocol):
     """A destination of bytes."""
 
     def write(self, data: bytes, /) -> int: ...  # noqa: D102
+
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
+def is_url(source: object) -> bool:
+    """Whether the name of a source is a URL."""
+    return _URL.match(str(source)) is not None
+
+
+def file_name(source: str | Path) -> Path:
+    """Return a path with the name of a local file, or of a file at a URL.
+
+    >>> str(file_name("https://example.org/data/news.svm.gz?key=1"))
+    'news.svm.gz'
+    """
+    if not is_url(source):
+        return Path(source)
+    url = str(source)
+    if url.lower().startswith(("http://", "https://")):
+        url = re.split(r"[?#]", url, maxsplit=1)[0]
+    return Path(PurePosixPath(url).name)
 
 
 def plain_name(source: str | Path) -> Path:
@@ -446,8 +467,6 @@ def blocks(stream: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> Ite
     Yield the number of the block's first line, from 1, and the lines, never empty; only the last block may end without
     a newline. InputError, which names `source`, if a line is longer than `MAX_LINE_BYTES` without its newline.
     """
-    import numpy as np  # not needed for help texts, which also import this
-
     block_bytes = min(block_bytes, MAX_LINE_BYTES)  # so a line can be too long only if it does not end within one read
     first_line = 1
     rest: list[bytes] = []
@@ -465,7 +484,7 @@ def blocks(stream: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> Ite
         block = b"".join([*rest, memoryview(data)[:cut]])
         rest, rest_bytes = [data[cut:]], len(data) - cut
         yield first_line, block
-        first_line += int(np.count_nonzero(np.frombuffer(block, np.uint8) == _NEWLINE))  # faster than bytes.count
+        first_line += block.count(b"\n")
     if last := b"".join(rest):
         yield first_line, last
 

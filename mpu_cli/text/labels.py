@@ -12,6 +12,7 @@ from typing import Any, cast
 from urllib.parse import quote
 from xml.parsers import expat
 
+from mpu_cli.core.labels.implications import Implications
 from mpu_cli.errors import InputError, MpuError, counted, shown
 from mpu_cli.names.label_names import uri_of, without_brackets
 from mpu_cli.names.lines import open_side, undecoded
@@ -30,7 +31,7 @@ class Labels:
     """Labels identified by their names: label k is ``names[k - 1]``.
 
     `names`: the names of each label, the main one first; empty for an unused number. One of them may be a URI.
-    `broader`: the numbers of the broader labels of each label that has some.
+    `broader`: which labels imply others, by number.
     `deprecated`: in the constructor, the names of concepts that are labels only if a record has them, and are not
     suggested; the attribute has the numbers of such labels.
     `shared`: number of labels with the main name of an earlier one, and no other URI. They are the same label, so their
@@ -42,12 +43,12 @@ class Labels:
     def __init__(
         self,
         names: Iterable[Sequence[str]] = (),
-        broader: Mapping[int, tuple[int, ...]] | None = None,
+        broader: Iterable[tuple[int, int]] = (),
         deprecated: Iterable[Sequence[str]] = (),
     ) -> None:
         self.deprecated: list[int] = []
         self._deprecated = {name: tuple(of_one) for of_one in deprecated for name in of_one}
-        self.broader = broader or {}
+        self.broader = Implications(broader)
         self.names: list[tuple[str, ...]] = []
         self.shared = 0
         self.of_several: set[str] = set()
@@ -189,12 +190,9 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> tuple[Lab
         there = ", ".join(languages) or "none"
         raise InputError(source, None, f"no concept has a name in the language {unknown[0]!r}; languages: {there}")
     number = {concept.uri: k for k, concept in enumerate(current, 1)}
-    broader = {
-        number[concept.uri]: tuple(number[uri] for uri in concept.broader if uri in number and uri != concept.uri)
-        for concept in current
-    }
+    broader = ((one.uri, uri) for one in current for uri in one.broader if uri in number and uri != one.uri)
     names, of_deprecated = ([concept.names_in(wanted) for concept in some] for some in (current, deprecated))
-    labels = Labels(names, {narrower: them for narrower, them in broader.items() if them}, of_deprecated)
+    labels = Labels(names, ((number[narrower], number[wide]) for narrower, wide in broader), of_deprecated)
     cautions = []
     if language is None and (others := [name for name in languages if name not in wanted]):
         cautions.append(

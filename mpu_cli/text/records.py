@@ -274,6 +274,14 @@ class RecordReader:
             except ValueError as error:
                 yield Bad(row.line, str(error))
 
+    def good(self, skip_bad: bool = False) -> Iterator[Record]:
+        """Yield good records; InputError also at the first bad one, unless bad ones are skipped."""
+        for record in self:
+            if isinstance(record, Record):
+                yield record
+            elif not skip_bad:
+                raise InputError(self._source, record.line, record.problem)
+
     def _choose_tags(self, first: list[Mapping[str, object]]) -> None:
         """Find the fields that are tags: all named ones or, if no field lists tags, two or more others."""
         fields = self.fields

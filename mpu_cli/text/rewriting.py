@@ -12,7 +12,7 @@ from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import delimiter_of
 from mpu_cli.svmlight.streams import Readable, Watched
 from mpu_cli.text.fields import holder, listed, relisted, set_value, value_of
-from mpu_cli.text.records import DELIMITERS, Bad, Fields, Record, RecordReader, Row, clean, is_blank, is_corpus, subject
+from mpu_cli.text.records import DELIMITERS, Fields, Record, RecordReader, Row, clean, is_blank, is_corpus, subject
 
 _LINE_END = "\r\n"
 _WITH = {"0": "1", "0.0": "1.0", "false": "true", "no": "yes"}  # values of a field that is a tag
@@ -56,9 +56,7 @@ class Rewriter:
         taken: list[bytes] = []  # lines that have been read but not written
         encoding = getattr(stream, "encoding", "utf-8")
         next_line = 1
-        for record in RecordReader(Watched(stream, taken.append), source, self._form, self._fields):
-            if isinstance(record, Bad):
-                raise InputError(source, record.line, record.problem)
+        for record in RecordReader(Watched(stream, taken.append), source, self._form, self._fields).good():
             lines = [line.decode() for line in taken if line]
             taken.clear()
             before, own = lines[: record.line - next_line], lines[record.line - next_line :]

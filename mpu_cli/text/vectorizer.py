@@ -25,7 +25,6 @@ from mpu_cli.names.naming import (
     GROUPS,
     IDS,
     LABELS,
-    implication_lines,
     place_beside,
     read_implications,
 )
@@ -349,7 +348,7 @@ def read_vectorization(like: str | Path) -> Vectorization:
             f"names {len(labels):,} labels, but {wanted} are expected; run mpu vectorize again",
         )
     if (path / BROADER).is_file():
-        labels.broader = read_implications(path / BROADER).next_broader()
+        labels.broader = read_implications(path / BROADER)
     if (path / DEPRECATED).is_file():
         labels.deprecated = [number for line in text_lines(path / DEPRECATED) if (number := whole(line, MAX_ID))]
     return Vectorization(Vectorizer.of(kept), labels, kept.fields)
@@ -363,7 +362,7 @@ def write_directory(
     stored.save(path, replace(vectorizer.stored(), fields=vectorization.fields, content=content, records=records))
     (path / LABELS).write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
     if labels.broader:
-        (path / BROADER).write_text(implication_lines(labels.broader))
+        (path / BROADER).write_text(labels.broader.lines())
     if labels.deprecated:
         (path / DEPRECATED).write_text("".join(f"{number}\n" for number in labels.deprecated))
     vectors = vectorizer.transform_names(labels.names)

@@ -3,6 +3,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from mpu_cli.cli.actions import suggest
+from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.svmlight.grammar import Reading
@@ -153,7 +154,7 @@ def test_probabilities_are_the_out_of_fold_predictions_of_a_training(run, incomp
     run.ok("train", source, *options, "-o", tmp_path / "d.mpu", "--oof", oof)
     by_features = read(oof, Reading(scores=True)).features.toarray()
     labels = read(source).labels
-    given = given_other_labels(by_features, labels, LabelFrequency.of(0.7, labels.shape))
+    given = given_other_labels(Evidence(by_features, LabelFrequency.of(0.7, labels.shape)), labels)
     for row in table(tmp_path / "missing.tsv"):
         calibrated = given[int(row["instance"]) - 1, int(row["label"])]
         assert float(row["probability"]) == pytest.approx(0.3 * calibrated / (1 - 0.7 * calibrated), abs=1e-3)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import VerifiedLabels
 from mpu_cli.people.other_labels import given_other_labels
@@ -43,7 +44,7 @@ def annotated():
 
 def learned(annotated, verified=None, predicted=PREDICTED, seed=0):
     frequency = LabelFrequency.of(C, annotated.shape, verified)
-    return given_other_labels(predicted, csr_array(annotated), frequency, Run(seed=seed))
+    return given_other_labels(Evidence(predicted, frequency), csr_array(annotated), Run(seed=seed))
 
 
 @pytest.fixture(scope="module")
@@ -126,4 +127,4 @@ def test_little_data_and_sure_predictions(annotated, shape):
 def test_of_many_labels_predictions_stay(annotated):
     sparse = csr_array(PREDICTED)
     frequency = LabelFrequency.of(C, annotated.shape)
-    assert given_other_labels(sparse, csr_array(annotated), frequency) is sparse
+    assert given_other_labels(Evidence(sparse, frequency), csr_array(annotated)) is sparse

@@ -160,14 +160,13 @@ def command(
             raise InputError(beside(data, FOLDER) / IDS, instance + 1, str(error)) from None
     used: set[str | int] = set()
     counts = Counter[str]()
-    broader = vectorization.labels.broader if fill_implied else {}
-    if fill_implied and not broader:
+    rules = vectorization.labels.broader if fill_implied else Implications(())
+    if fill_implied and not rules:
         raise InputError(
             beside(data, FOLDER),
             None,
             "there are no rules that say which labels imply others, so none can be filled in",
         )
-    rules = Implications((narrower, wide) for narrower, them in broader.items() for wide in them)
     by_uri = is_corpus(chosen, vectorization.fields)
     with open_records(source) as stream, open_output(output) as out:
 

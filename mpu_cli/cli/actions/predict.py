@@ -38,14 +38,13 @@ from mpu_cli.names.naming import EVERY_LABEL, IDS, Suggestible, read_ids
 from mpu_cli.runtime.files import State, checksum, refuse_overlaps, refuse_repeated, state_of
 from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
-from mpu_cli.runtime.urls import file_name
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
-from mpu_cli.svmlight.streams import as_one, bytes_of, compression_named, open_output, refuse_unreadable
+from mpu_cli.svmlight.streams import as_one, bytes_of, compression_named, file_name, open_output, refuse_unreadable
 from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_lines
 from mpu_cli.text.analyzer import batches
 from mpu_cli.text.languages import languages_of, strangers
-from mpu_cli.text.records import Bad, Fields, Record, RecordReader, form_and_fields, format_of, open_records
+from mpu_cli.text.records import Fields, Record, RecordReader, form_and_fields, format_of, open_records
 from mpu_cli.text.sidecars import Sidecars, from_one, wrong_number_of_ids
 from mpu_cli.text.stored import unpacked
 
@@ -124,10 +123,7 @@ def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: 
 def _records(source: str, form: str | None, fields: Fields) -> Iterator[Record]:
     form, _ = form_and_fields(source, form, fields)
     with open_records(source) as stream:
-        for record in RecordReader(stream, source, form, fields):
-            if isinstance(record, Bad):
-                raise InputError(source, record.line, record.problem)
-            yield record
+        yield from RecordReader(stream, source, form, fields).good()
 
 
 # Number of probabilities that a thread computes at a time; bounds memory for many lines with few features. With many

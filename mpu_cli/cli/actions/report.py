@@ -57,11 +57,11 @@ def rows_of(missing: suggest.Listed, c: dict[str, Any]) -> Iterator[Row]:
         yield "label", label, of.get("name", ""), annotations, *numbers(of["missing"], of["low"], of["high"])
 
 
-def _suggestions(missing: suggest.Listed, instances: int, sources: Sources) -> Iterator[dict[str, Any]]:
+def _suggestions(missing: suggest.Listed, sources: Sources) -> Iterator[dict[str, Any]]:
     """Yield each suggestion, with the beginning of the text of its record as title."""
-    ids, names, cells = missing.record_ids, missing.names, missing.found.listed
-    labels, wanted = missing.found.ids[cells.columns].tolist(), {*cells.rows.tolist()}
-    texts = texts_of(None, (), Sidecars(sources.file), ids, wanted, instances)
+    data, names, cells = missing.data, missing.names, missing.found.listed
+    ids, labels, wanted = data.record_ids, data.ids[cells.columns].tolist(), {*cells.rows.tolist()}
+    texts = texts_of(None, (), Sidecars(sources.file), ids, wanted, data.instances_of_file)
     for row, label, probability in zip(cells.rows.tolist(), labels, cells.probabilities.tolist(), strict=True):
         of_record, name = None if ids is None else ids.texts[row], None if names is None else names.name(label)
         title = None if texts is None else shorten(texts.get(row, ("",))[0], 100, placeholder=" …")
@@ -123,7 +123,7 @@ def command(sources: Sources, output: Path, table: Path | None, top: int, run: R
     report = {
         "frequency": c,
         "missing": missing.report,
-        "suggestions": list(_suggestions(missing, c["instances"], sources)),
+        "suggestions": list(_suggestions(missing, sources)),
         "warnings": missing.report["warnings"],
     }
     rows = list(rows_of(missing, c))

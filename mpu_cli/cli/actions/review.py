@@ -24,7 +24,7 @@ from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import Counted, bytes_of, open_output
 from mpu_cli.text.fields import value_of
-from mpu_cli.text.records import Fields, Record, RecordReader, format_of, open_records
+from mpu_cli.text.records import Fields, RecordReader, format_of, open_records
 from mpu_cli.text.sidecars import Sidecars, made_with
 from mpu_cli.text.stored import Records
 
@@ -120,12 +120,9 @@ def _of_records(place: Records) -> _Keyed:
         raise InputError(place.file, None, "is neither a file nor a directory")
     with open_records(place.file) as raw:
         stream = Counted(raw)
-        for record in RecordReader(stream, place.file, place.form, fields):
-            if isinstance(record, Record):
-                of = record.row.fields
-                yield record.id, tuple(str(value_of(of, name) or "") for name in fields.text or of)
-            elif not place.skip_bad:
-                raise InputError(place.file, record.line, record.problem)
+        for record in RecordReader(stream, place.file, place.form, fields).good(place.skip_bad):
+            of = record.row.fields
+            yield record.id, tuple(str(value_of(of, name) or "") for name in fields.text or of)
         # A manifest from elsewhere may name any file of this account.
         if place.sha256 not in (None, stream.content()[1]):
             raise InputError(place.file, None, "is not the file that the data were made from")

@@ -18,54 +18,45 @@ from mpu_cli.cli.messages import QUESTIONS, detail, info, output_report, present
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.core.evidence import Evidence, Scored
 from mpu_cli.core.explanation import named_reasons
-from mpu_cli.core.frequency.questions import LEAST, OF_FALSE, OF_TRUE
+from mpu_cli.core.frequency.questions import LEAST, OF_FALSE, OF_TRUE, Questions
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.core.labels.problem import Verdict
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.predictions import Cells, values_at
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, changed, counted
-from mpu_cli.inputs.training_data import Sources, frequency_file, read_training_data
-from mpu_cli.names.label_names import LabelNames, RecordIds
-from mpu_cli.names.naming import EVERY_LABEL, FILLED, IMPLIED, Suggestible, beside, implication_lines, place_beside
+from mpu_cli.inputs.training_data import Sources, TrainingData, frequency_file, read_training_data
+from mpu_cli.names.label_names import LabelNames
+from mpu_cli.names.naming import EVERY_LABEL, FILLED, IMPLIED, Suggestible, beside, place_beside
 from mpu_cli.people.posteriors import Choice
 from mpu_cli.people.suggestions import Suggestions, find
 from mpu_cli.review import decisions
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import MAX_ID
-from mpu_cli.svmlight.streams import Content, Counted, Files, Source, open_input, open_output, refuse_unwritable
+from mpu_cli.svmlight.streams import Counted, Files, Source, Writable, open_input, open_output, refuse_unwritable
 from mpu_cli.svmlight.writer import labelled_lines
 
 
 def write_filled(
-    source: Source,
-    target: str | Path,
-    found: Suggestions,
-    most: int | None = None,
-    implications: Implications | None = None,
-    instances: int | None = None,
-    content: Content | None = None,
+    source: Source, target: str | Path, data: TrainingData, found: Suggestions, most: int | None, fill_implied: bool
 ) -> int:
     """Copy the data with suggestions and labels verified as true filled in, and labels verified as false removed.
 
     All other bytes are unchanged. The data are read again. The copy is written completely or not at all, and so is the
     list beside it, of labels that are true there and were never annotated.
 
-    `most`: number of suggestions to fill in, the most probable ones. Default: all that are listed.
-    `implications`: also fill in the labels implied by those of an instance, including the ones filled in.
-    `instances`: number of instances in the data file, the first ones. Default: all.
-    `content`: size and checksum of the data at the time of training. Default: only the instances are counted.
+    `most`: number of suggestions to fill in, the most probable ones; None: all that are listed.
+    `fill_implied`: also fill in the labels implied by those of an instance, including the ones filled in.
     Returns: the number of labels filled in.
     """
-    n = found.there.shape[0] if instances is None else instances
     chosen = found.listed[:most]
     rows, columns = (
         np.concatenate(both) for both in zip(found.added.nonzero(), (chosen.rows, chosen.columns), strict=True)
     )
-    labels = found.ids[columns]
-    if implications is not None:
-        more_rows, more_labels = _implied(found, chosen, implications)
+    labels = data.ids[columns]
+    if fill_implied and data.implications is not None:
+        more_rows, more_labels = _implied(data, found, chosen, data.implications)
         rows, labels = np.concatenate([rows, more_rows]), np.concatenate([labels, more_labels])
     order = np.lexsort((labels, rows))
     rows, labels = rows[order], labels[order]
@@ -77,7 +68,7 @@ def write_filled(
         for block in labelled_lines(again, str(source)):
             count = len(block.sizes)
             there = np.repeat(np.arange(count), block.sizes)
-            stays = _has(found.there[copied : copied + count], found.ids, there, block.labels)
+            stays = _has(found.there[copied : copied + count], data.ids, there, block.labels)
             texts = block.chosen(stays)
             here = slice(*np.searchsorted(rows, [copied, copied + count]))
             more_rows, more_labels = rows[here] - copied, labels[here]
@@ -87,21 +78,23 @@ def write_filled(
                 texts[row].append(b"%d" % label)
             out.write(block.written(texts))
             copied, new = copied + count, new + int(absent.sum())
-        if copied != n or content not in (None, again.content()):
+        if copied != data.instances_of_file or again.content() != data.file_content:
             raise changed(source)
     return new
 
 
-def _implied(found: Suggestions, chosen: Cells, implications: Implications) -> tuple[np.ndarray, np.ndarray]:
+def _implied(
+    data: TrainingData, found: Suggestions, chosen: Cells, implications: Implications
+) -> tuple[np.ndarray, np.ndarray]:
     """Return instances and labels implied by existing or chosen labels."""
     new = csr_array((np.ones(len(chosen), bool), (chosen.rows, chosen.columns)), shape=found.there.shape)
-    wanted = np.union1d(found.ids, implications.labels())
-    there, verified = csr_array(found.there + new), found.frequency.verified
-    rows, columns = implications.implied(there, found.ids, wanted).nonzero()
+    wanted = np.union1d(data.ids, implications.labels())
+    there, verified = csr_array(found.there + new), data.verified
+    rows, columns = implications.implied(there, data.ids, wanted).nonzero()
     rows, labels = rows.astype(np.int64), wanted[columns]
     if verified is not None:  # people's decisions override implied labels
         there = csr_array(there + verified.cells.astype(bool))
-    open_ = ~_has(there, found.ids, rows, labels)
+    open_ = ~_has(there, data.ids, rows, labels)
     if verified is not None:
         open_ &= verified.instances[rows] == Verdict.UNKNOWN
     return rows[open_], labels[open_]
@@ -132,7 +125,7 @@ class Listed(NamedTuple):
     report: dict[str, Any]  # expected counts, with 90 % intervals; docs/reports.md describes the fields
     frequency: dict[str, Any] | None  # as `mpu estimate-c` reports it; None if the options set it
     found: Suggestions
-    record_ids: RecordIds | None
+    data: TrainingData
     names: LabelNames | None  # for displaying labels
 
     @property
@@ -179,7 +172,6 @@ def suggest(
     with ExitStack() as stack:
         save = None if outputs.model is None else stack.enter_context(bundle.Writer(outputs.model).held())
         data = read_training_data(sources, run, is_read_again=outputs.fill)
-        checksum = "" if outputs.fill else data.checksum()
         asked = data.resolved(options)
         names = None if outputs.by_number else data.names
         choice = replace(choice, columns=outputs.suggestible.beside(sources.file).of(data.ids, data.names))
@@ -191,16 +183,12 @@ def suggest(
         warnings = data.warnings(evidence.estimates)
         found = find(evidence, data, data.ids, choice, data.implications, run, data.filled)
         if save is not None and model is not None:
-            findings = data.findings(options, model, result)
-            save(data.assembled(model, result.chosen, findings, options, run, data.described()))
+            save(data.assembled(model, result, options, run, data.described()))
         if outputs.fill and outputs.target is not None:
             if rules_file is not None and data.implications is not None:
-                lines = implication_lines(data.implications.next_broader()).encode()
-                stack.enter_context(open_output(rules_file)).write(lines)
+                stack.enter_context(open_output(rules_file)).write(data.implications.lines().encode())
             most = found.filling_in.size if choice == Choice() else None
-            rules = data.implications if fill_implied else None
-            of_file = data.instances_of_file, data.file_content
-            filled = write_filled(sources.file, outputs.target, found, most, rules, *of_file)
+            filled = write_filled(sources.file, outputs.target, data, found, most, fill_implied)
             if place_beside(outputs.target, FILLED) is None:
                 warnings.append("no list of what was filled in stands beside the output, so it will count as annotated")
         elif outputs.target is not None:
@@ -211,19 +199,8 @@ def suggest(
                     None if outputs.by_number or data.stored_vectorizer is None else data.stored_vectorizer.features
                 )
                 why = list(map("; ".join, named_reasons(model, data.features, *cells, of_features)))
-            listed = found.listed
             with open_output(outputs.target) as out:
-                decisions.write(
-                    out,
-                    listed.rows,
-                    data.ids[listed.columns],
-                    probability=listed.probabilities,
-                    why=why,
-                    of=sources.file,
-                    checksum=checksum,
-                    names=names,
-                    ids=data.record_ids,
-                )
+                _write_cells(out, found.listed, data, sources.file, names, why=why)
     frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
     missing, right, each, filling_in = found.of_all, found.right, found.of_labels, found.filling_in
     ends = (None,) * 3 if missing is None else (float(missing.expected), float(missing.low), float(missing.high))
@@ -253,7 +230,15 @@ def suggest(
         label: ({} if names is None else {"name": names.name(label)}) | {"missing": of, "low": low, "high": high}
         for label, (of, low, high) in zip(data.ids.tolist(), counts.tolist(), strict=True)
     }
-    return Listed(report | {"warnings": warnings}, frequency, found, data.record_ids, names)
+    return Listed(report | {"warnings": warnings}, frequency, found, data, names)
+
+
+def _write_cells(
+    out: Writable, cells: Cells | Questions, data: TrainingData, file: Source, names: LabelNames | None, **more: Any
+) -> None:
+    """Write cells of the data with their probabilities, and more columns, as a review file without decisions."""
+    more |= {"probability": cells.probabilities, "of": file, "checksum": data.checksum(), "ids": data.record_ids}
+    decisions.write(out, cells.rows, data.ids[cells.columns], names=names, **more)
 
 
 _DESIGN = (
@@ -286,18 +271,8 @@ def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) 
     with open_output(outputs.target) as out:
         for line in _DESIGN:
             out.write(f"# {line.format(*design)}\n".encode())
-        decisions.write(
-            out,
-            drawn.rows,
-            data.ids[drawn.columns],
-            source=decisions.QUESTION,
-            probability=drawn.probabilities,
-            drawn=drawn.chance,
-            of=sources.file,
-            checksum=data.checksum(),
-            names=None if outputs.by_number else data.names,
-            ids=data.record_ids,
-        )
+        names = None if outputs.by_number else data.names
+        _write_cells(out, drawn, data, sources.file, names, source=decisions.QUESTION, drawn=drawn.chance)
     instances, labels = (len(np.unique(of)) for of in (drawn.rows, drawn.columns))
     return {"questions": len(drawn), "instances": instances, "labels": labels, "answered": answered}
 

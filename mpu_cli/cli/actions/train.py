@@ -42,8 +42,7 @@ from mpu_cli.inputs.training_data import ClusterData, Sources, cluster_data, fre
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, peak_bytes
-from mpu_cli.runtime.urls import is_url
-from mpu_cli.svmlight.streams import Files, compression_named, files_of, open_output, refuse_unwritable, stem
+from mpu_cli.svmlight.streams import Files, compression_named, files_of, is_url, open_output, refuse_unwritable, stem
 from mpu_cli.svmlight.writer import label_and_score_lines
 from mpu_cli.text.stored import packed
 
@@ -114,11 +113,10 @@ def train(
             predictor, result = train_by_workers(data.collection, asked, run)
         else:
             predictor, result = stacking.train(data, asked, run, hold_out_all=oof is not None)
-        findings = data.findings(options, predictor, result)
         with run.step("writing the model"):
             if oof is not None:
                 write_out_of_fold(oof, result, predictor.thresholds, data.ids, data.instances_of_file)
-            model = data.assembled(predictor, result.chosen, findings, options, run, described.result())
+            model = data.assembled(predictor, result, options, run, described.result())
             if gate is None:
                 save(model)
         outcome = None if gate is None else gate.test(model, float(data.true_labels(result.chosen).sum()) / len(data))
@@ -131,7 +129,7 @@ def train(
             "features": len(model.occurring.indices),
             "labels": len(data.ids),
             **present(labels_never_annotated=len(data.never_annotated) or None, review=data.review),
-            **findings,
+            **data.findings(options, predictor, result),
             **present(c_assumption=result.chosen.estimates.assumption),
             **({"thresholds": thresholds} if shared is None else {"threshold": shared}),
             "seconds": seconds,

@@ -25,9 +25,8 @@ from mpu_cli.names.lines import as_a_file
 from mpu_cli.names.naming import FOLDER, GROUPS, IDS, place_beside
 from mpu_cli.runtime.files import refuse_overlaps, replacing_directory
 from mpu_cli.runtime.options import options_of
-from mpu_cli.runtime.urls import is_url
 from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.streams import Content, Counted, Readable, Writable, bytes_of, open_output, read_twice
+from mpu_cli.svmlight.streams import Content, Counted, Readable, Writable, bytes_of, is_url, open_output, read_twice
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches
@@ -146,7 +145,7 @@ def vectorize(
         warn(f"left out: {counted(reader.bad, 'bad record')}{others}")
     vectorizer = vectorization.vectorizer
     cautions += _of_tags(reader, writer, vectorization.labels.names[n_numbered:], like is None)
-    cautions += _cautions(writer, vectorization, labels if like is None else like, n_numbered)
+    cautions += _cautions(writer, labels if like is None else like)
     return {
         "instances": writer.instances,
         "annotations": writer.annotations,
@@ -171,8 +170,7 @@ class VectorWriter:
     def __init__(self, out: Writable, directory: Path | None, vectorization: Vectorization, n_numbered: int) -> None:
         self._counted = Counted(out)
         self._directory = directory
-        self._vectorization = vectorization
-        self._n_numbered = n_numbered
+        self.vectorizer, self.labels, self.n_numbered = vectorization.vectorizer, vectorization.labels, n_numbered
         self._id_hashes = array("q")  # Python's hashes, since the ids themselves may not fit in memory
         self._id_lines = array("Q")
         # Instances written, their labels, empty texts, other texts without a feature, and records in which a tab or
@@ -185,7 +183,7 @@ class VectorWriter:
     def write(self, records: Iterable[Record]) -> None:
         """Write records."""
         for batch in batches(records, Record.size):
-            vectors = self._vectorization.vectorizer.transform([record.text for record in batch])
+            vectors = self.vectorizer.transform([record.text for record in batch])
             self.languages += languages_of(record.text for record in batch)
             labels = self._labels(batch)
             write_instances(self._counted, Dataset(labels, from_one(vectors)))
@@ -204,7 +202,7 @@ class VectorWriter:
 
     def content(self) -> stored.Content:
         """Return the counts of what was written."""
-        return stored.Content(self.instances, len(self._vectorization.labels), *self._counted.content())
+        return stored.Content(self.instances, len(self.labels), *self._counted.content())
 
     def repeated_ids(self) -> tuple[int, tuple[int, int] | None]:
         """Return the number of records that repeat an earlier id, and the lines of the first such pair."""
@@ -218,15 +216,14 @@ class VectorWriter:
     def _labels(self, batch: list[Record]) -> csr_array:
         of_records = [sorted({self._number(tag, record.line) for tag in record.tags}) for record in batch]
         numbers, ends = list(chain(*of_records)), [0, *accumulate(map(len, of_records))]
-        shape = (len(batch), len(self._vectorization.labels) + 1)
+        shape = (len(batch), len(self.labels) + 1)
         return csr_array((np.ones(len(numbers), bool), numbers, ends), shape=shape)
 
     def _number(self, tag: str, line: int) -> int:
-        labels = self._vectorization.labels
-        if tag in labels.of_several:
+        if tag in self.labels.of_several:
             self.of_several[tag] += 1
-        number = labels.number(tag) or labels.add(tag)
-        if number > self._n_numbered and len(self.added) < _LINES_KEPT:
+        number = self.labels.number(tag) or self.labels.add(tag)
+        if number > self.n_numbered and len(self.added) < _LINES_KEPT:
             self.added.setdefault(number, line)
         return number
 
@@ -369,10 +366,8 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Sequence[tuple[str, ..
         )
 
 
-def _cautions(
-    writer: VectorWriter, vectorization: Vectorization, numbered: str | Path | None, n_numbered: int
-) -> Iterator[str]:
-    labels = vectorization.labels
+def _cautions(writer: VectorWriter, numbered: str | Path | None) -> Iterator[str]:
+    labels, vectorizer, n_numbered = writer.labels, writer.vectorizer, writer.n_numbered
     if numbered is not None and len(labels) > n_numbered:
         n_added = len(labels) - n_numbered
         added = [f"{labels.names[number - 1][0]!r} (line {line})" for number, line in writer.added.items()]
@@ -411,14 +406,14 @@ def _cautions(
         )
     if writer.mended:
         yield f"tabs and line ends within tags, ids or groups became blanks, in {counted(writer.mended, 'record')}"
-    if others := strangers(writer.languages, vectorization.vectorizer.options_.languages, writer.instances):
+    if others := strangers(writer.languages, vectorizer.options_.languages, writer.instances):
         yield others
     if writer.empty or writer.unknown:
         yield (
             f"instances without features: {counted(writer.empty, 'empty text')}, "
             f"{counted(writer.unknown, 'text')} without any known word"
         )
-    if forgotten := vectorization.vectorizer.forgotten_:
+    if forgotten := vectorizer.forgotten_:
         yield (
             f"there were too many different n-grams to count them all: {forgotten:,} rare ones were "
             "dropped while counting; --ngrams 1-1 or --hashing counts all"

@@ -77,6 +77,13 @@ class Implications:
         labels = {label for broader in self._broader.values() for label in broader if label >= 0}
         return np.array(sorted(labels), np.int64)
 
+    def __bool__(self) -> bool:
+        return bool(self._broader)
+
+    def lines(self) -> str:
+        """Return the content of a file of these rules: lines with the numbers of a label and a next broader one."""
+        return "".join(f"{label}\t{wide}\n" for label, above in self.next_broader().items() for wide in above)
+
     def next_broader(self) -> dict[int, tuple[int, ...]]:
         """Return the next broader labels of each label that has any, including those via labels not in use."""
         found: dict[int, tuple[int, ...]] = {}
