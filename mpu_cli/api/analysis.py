@@ -232,7 +232,7 @@ def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequenc
     >>> S[:100] = 1
     >>> sampled = np.arange(400) % 10 == 0
     >>> review = c_from_review(S, reviewed=np.where(sampled, 1, 0)[:, None], sampled=sampled)
-    >>> review.instances, bool(review.interval[0] < 0.25 < review.interval[1])
+    >>> review.instances, bool(review.interval[0] <= 0.25 < review.interval[1])
     (40, True)
     """
     annotations = Annotations.of_matrix(y, reviewed=reviewed, sampled=sampled)

@@ -11,7 +11,7 @@ from mpu_cli.core.frequency import questions
 from mpu_cli.core.frequency.estimators import CountedCells, FrequencyEstimate, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, is_estimated
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
-from mpu_cli.core.labels.problem import Answers, Problem
+from mpu_cli.core.labels.problem import Answers, Problem, least_frequencies
 from mpu_cli.core.limits import refuse_too_large
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
 from mpu_cli.core.predictions import Predictions
@@ -81,7 +81,9 @@ class Scored:
         with self._run.step("estimating c of each label"):
             cells = CountedCells.of(self.probabilities, self.sample.labels, self.sample.verified)
             single = estimate_singly(cells, method, of_all)
-        return single.of_all(self.population.labels.shape[1], self.sample.columns, of_all.c)
+        labels = self.population.labels
+        every = single.of_all(labels.shape[1], self.sample.columns, of_all.c)
+        return every.at_least(least_frequencies(labels, self.population.verified)[0])
 
     def answered(self) -> tuple[questions.ScoredCells, Answers] | None:
         """Return the cells of the sample with scores, and the answers on unannotated ones; None without scores."""

@@ -16,7 +16,7 @@ from mpu_cli.cluster import Address, absolute, connected
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import refuse_refuted
 from mpu_cli.core.labels.implications import Implications
-from mpu_cli.core.labels.problem import Problem, Verdict, VerifiedLabels, widened
+from mpu_cli.core.labels.problem import Problem, Verdict, VerifiedLabels, counts_by_chance, widened
 from mpu_cli.core.linear_model import rows_among
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
@@ -138,11 +138,11 @@ class TrainingData(Problem):
         """The number of instances in only the first file annotated with each label: int, shape (q,)."""
         return self.annotations if self.second is None else count_positives(self.labels[: self.instances_of_file])
 
-    @property
-    def left_to_chance_of_file(self) -> np.ndarray:
-        """The number of annotations in the first file that represent 1 / c labels each: those not implied by others."""
-        implied = 0 if self.verified is None else self.verified.count_implied()
-        return np.maximum(self.annotations_of_file - implied, 0)
+    @cached_property
+    def counts_of_file(self) -> tuple[np.ndarray, np.ndarray]:
+        """The `counts_by_chance` of the first file, as if no instance were complete."""
+        of_file = slice(self.instances_of_file)
+        return counts_by_chance(self.labels[of_file], self.verified and self.verified.rows(of_file).of_single_cells())
 
     def checksum(self) -> str:
         """Return the checksum of the first file's features."""
@@ -202,6 +202,7 @@ class TrainingData(Problem):
             return []
         by_chance = self.labels if self.verified is None else self.verified.without_implied(self.labels)
         instances, annotations = groups.sums(np.ones(len(self))), groups.sums(np.diff(by_chance.indptr))
+        missing = np.minimum(annotations * (1 / found.c - 1), instances * len(self.ids) - annotations)
         return [
             {
                 "group": name,
@@ -209,7 +210,7 @@ class TrainingData(Problem):
                 "annotations": int(annotations[g]),
                 "c": float(found.c[g]),
                 "interval": found.intervals[g].tolist(),
-                "missing": float(annotations[g] * (1 / found.c[g] - 1)),
+                "missing": float(missing[g]),
                 "pooled": bool(found.pooled[g]),
             }
             for g, name in enumerate(groups.names)

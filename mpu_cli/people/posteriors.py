@@ -22,7 +22,7 @@ from mpu_cli.core.frequency.estimators import Z_90
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import missing
-from mpu_cli.core.labels.problem import Verdict
+from mpu_cli.core.labels.problem import Verdict, counts_by_chance
 from mpu_cli.core.predictions import FEW_LABELS, Cells, Predictions, blocks, f1_score, values_at
 from mpu_cli.errors import DataError
 
@@ -198,29 +198,33 @@ def missing_labels(
 
     If a labels are annotated, a share c of the true ones, the number of others is negative binomial, with mean
     a (1-c) / c and variance a (1-c) / c^2. The interval of the total comes from that of c or, if c is given, from
-    chance. Single labels have an interval only if c comes from human decisions.
+    chance. Single labels have an interval only if c comes from human decisions. No more are missing than cells allow.
 
     `annotated`: bool, shape (n, q).
     `reviewed`: the source of the frequency, if it comes from human decisions.
     `range_of_c`: the ends of the interval of c, in multiples of c.
     Returns: `of_labels`: arrays of shape (q,), NaN for unknown ends; `of_all`: numbers.
 
-    >>> of_labels, of_all = missing_labels(csr_array(np.ones((30, 1), bool)), LabelFrequency.of(0.75, (30, 1)))
+    >>> annotated = csr_array(np.arange(100)[:, None] < 30)
+    >>> of_labels, of_all = missing_labels(annotated, LabelFrequency.of(0.75, annotated.shape))
     >>> of_labels.expected.tolist(), of_all.expected, round(of_all.low, 1), round(of_all.high, 1)
     ([10.0], 10.0, 4.0, 16.0)
     """
     by_chance, c = frequency.of_annotations(annotated)
+    cells = counts_by_chance(annotated, frequency.verified)[1]
+    room = cells - by_chance
     if reviewed is not None:
-        expected = missing(by_chance, reviewed.rates, reviewed.c)
+        expected = missing(by_chance, cells, reviewed.rates, reviewed.c)
         low, high = (by_chance * (1 / end - 1) for end in reviewed.intervals.T[::-1])
-        of_all = (by_chance.sum() * (1 / end - 1) for end in (reviewed.c, *reviewed.interval[::-1]))
-        return Count(expected, np.minimum(low, expected), np.maximum(high, expected)), Count(*map(float, of_all))
-    expected = by_chance * (1 - c) / c
-    least, most = ((by_chance * (1 / np.minimum(c * ratio, 1) - 1)).sum() for ratio in range_of_c[::-1])
-    spread = Z_90 * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # if c is given, only chance counts
-    unknown = np.full(len(expected), np.nan)
-    low, high = max(float(least - spread), 0.0), float(most + spread)
-    return Count(expected, unknown, unknown), Count(float(expected.sum()), low, high)
+        low, high = np.minimum(low, expected), np.maximum(high, expected)
+        of_all = [by_chance.sum() * (1 / end - 1) for end in (reviewed.c, *reviewed.interval[::-1])]
+    else:
+        expected, low, high = by_chance * (1 - c) / c, *np.full((2, len(c)), np.nan)
+        least, most = ((by_chance * (1 / np.minimum(c * ratio, 1) - 1)).sum() for ratio in range_of_c[::-1])
+        spread = Z_90 * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # if c is given, only chance counts
+        of_all = [expected.sum(), max(least - spread, 0.0), most + spread]
+    of_labels = Count(*(np.minimum(numbers, room) for numbers in (expected, low, high)))
+    return of_labels, Count(*np.minimum(of_all, room.sum()).tolist())
 
 
 @dataclass(frozen=True)

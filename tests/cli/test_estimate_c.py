@@ -96,6 +96,47 @@ def test_a_table_per_label(run, corrupted):
         assert line.endswith("unreliable") == (row["unreliable"] and not row["pooled"])
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("by", ["annotations", "groups", "answers"])
+def test_no_more_labels_are_missing_than_there_are_cells(run, tmp_path, by, seed):
+    """Also if all answers are yes; and what is said of c agrees, and is accepted as given."""
+    rng = np.random.default_rng(seed)
+    X, S = rng.random((60, 4)), rng.random((60, 4)) < [0.15, 0.3, 0.45, 0.6]
+    data, file, table = write(tmp_path / "few.svm", X, S, form=".3f"), tmp_path / "c.txt", tmp_path / "few.csv"
+    options = []
+    if by == "groups":
+        (tmp_path / "groups.txt").write_text("a\n" * 20 + "b\n" * 40)
+        options = ["--groups", tmp_path / "groups.txt"]
+    elif by == "answers":
+        options = ["--reviewed", tmp_path / "answers.tsv"]
+        run.ok("suggest", data, "--questions", 40, "-o", options[1])
+        answered(options[1], options[1], np.ones(S.shape, int))
+    found = estimate(run, data, *options, "--per-label", "-o", file)
+    trained = run.json("train", data, "-o", tmp_path / "m.mpu", *options, *QUICK)
+    listed = run.json("suggest", data, "-o", tmp_path / "missing.tsv", *options, *QUICK)
+    run.ok("report", data, "-o", tmp_path / "few.html", "--csv", table, *options)
+    assert found["c"] >= found["interval"][0] >= S.mean()
+    told = trained.get("c_by_people", {"c": trained["c"], "interval": trained.get("c_interval")})
+    assert (told["c"], told["interval"]) == (found["c"], found["interval"])
+    assert found["missing"] == pytest.approx(listed["missing"])
+    assert 0 <= listed["missing_low"] <= listed["missing"] <= listed["missing_high"] <= (~S).sum() + 1e-6
+    shares, left = S.mean(axis=0), (~S).sum(axis=0)
+    for k, row in enumerate(found["per_label"]):
+        assert row["c"] >= row["interval"][0] >= shares[k]
+        assert row["missing"] <= left[k] + 1e-6
+        one = listed["per_label"][str(k + 1)]
+        assert max(value or 0 for value in one.values()) <= left[k] + 1e-6
+        if by == "answers":
+            assert one["missing"] == pytest.approx(row["missing"])
+    for row, part in zip(found.get("per_group", ()), (slice(20), slice(20, None)), strict=False):
+        assert row["c"] >= row["interval"][0] >= S[part].mean()
+        assert row["missing"] <= (~S[part]).sum() + 1e-6
+    rows = [line.split(",") for line in table.read_text().splitlines()[1:]]
+    assert max(float(value or 0) for row in rows for value in row[4:]) <= (~S).sum() + 1e-6
+    if by != "groups":
+        run.ok("train", data, "-o", tmp_path / "given.mpu", "--c", file, *QUICK)
+
+
 def test_noise_is_warned_of_also_when_quiet(run, noise):
     result = run("estimate-c", noise, *LINEAR, "-q")
     assert "is unreliable: annotations are too few, " in result.stderr

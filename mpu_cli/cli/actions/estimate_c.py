@@ -16,6 +16,7 @@ from mpu_cli.cli.messages import (
     print_table,
 )
 from mpu_cli.core.evidence import Scored
+from mpu_cli.core.frequency.label_frequency import LabelFrequency, least_not_refuted
 from mpu_cli.core.frequency.questions import forecast
 from mpu_cli.core.frequency.review_frequency import instances_to_review, reviewed_counts
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, missing
@@ -66,13 +67,15 @@ def command(
     if output is not None:
         with open_output(output) as out:
             rates = estimates.rates(q) if single is None else single.c
+            counts = LabelFrequency.naive(data.labels.shape, data.verified).count(data.labels)
+            rates = np.maximum(rates, least_not_refuted(counts))  # so that training takes this file
             interval = estimates.overall.interval if estimates.is_known else None
             if not estimates.is_known:
                 out.write(f"# c is unknown: these hold if {estimates.assumption}\n".encode())
             out.write(estimate_lines(c, interval, report["warnings"]))
             out.write(frequency_lines(data.ids, rates, names))
     expected = c if estimates.is_known else 0.5  # at 0.5 a plan needs the most instances
-    per_instance = data.left_to_chance_of_file.sum() / data.instances_of_file / expected  # true labels
+    per_instance = data.counts_of_file[0].sum() / data.instances_of_file / expected  # true labels
     if plan and not per_instance:
         raise InputError(sources.file, None, "nothing is annotated, so --plan has nothing to go by")
     if plan:
@@ -91,7 +94,7 @@ def command(
             "annotations": data.annotations_of_file.tolist(),
             "c": single.c.tolist(),
             "interval": single.intervals.tolist(),
-            "missing": missing(data.left_to_chance_of_file, single.c, c).tolist(),
+            "missing": missing(*data.counts_of_file, single.c, c).tolist(),
             "pooled": single.pooled.tolist(),
             "unreliable": single.unreliable.tolist(),
         }
@@ -107,9 +110,9 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
     reviewed, pooled, basis = estimates.reviewed, estimates.estimate, estimates.overall
     found: dict[str, Any] = {}
     if estimates.is_known:
-        counts = data.left_to_chance_of_file.copy()
-        counts[list(() if reviewed is not None or pooled is None else pooled.left_out)] = 0
-        missing = int(counts.sum()) * (1 / basis.c - 1)
+        left_out = () if reviewed is not None or pooled is None else pooled.left_out
+        counts, cells = (int(np.delete(of_labels, left_out).sum()) for of_labels in data.counts_of_file)
+        missing = min(counts * (1 / basis.c - 1), cells - counts)
         found |= {"c": basis.c, "missing_rate": 1 - basis.c, "missing": missing, "interval": basis.interval}
         found |= present(per_group=data.report_of_groups(estimates) or None)
     else:

@@ -71,7 +71,7 @@ class FrequencyEstimate:
     Attributes
     ----------
     c : float
-        In (0, 1].
+        In (0, 1], at least the share of the cells that is annotated, like its interval.
     interval : tuple of two floats, or None
         90 % interval: for bbe, what annotations allow; else a bootstrap of the sampling of instances.
     labels : ndarray of int
@@ -217,7 +217,7 @@ def estimate(
     informative = cells.informative()
     cells = cells.of_labels(informative)
     statistic = METHODS[method](cells)
-    c = statistic.c(np.ones(n))
+    c, least = statistic.c(np.ones(n)), np.count_nonzero(cells.annotated) / np.count_nonzero(cells.counted)
     interval, predictable = None, _is_predictable(statistic, cells)
     if method == "bbe":
         if folds is None:
@@ -230,16 +230,16 @@ def estimate(
         highest = IMPURITY * max(c, high)
         if of_small[0] >= max(c, high):  # the large bins lack purity
             highest = max(highest, of_small[1])
-        interval = _frequency(low), _frequency(highest)
+        interval = _frequency(max(low, least)), _frequency(max(highest, least))
         predictable = predictable and interval[1] - interval[0] <= WIDEST
     elif replicates:
         rng = np.random.default_rng(seed)
         values = [statistic.c(rng.multinomial(n, np.full(n, 1 / n))) for _ in range(replicates)]
         low, high = np.quantile(values, [0.05, 0.95])
-        interval = _frequency(low), _frequency(high)
+        interval = _frequency(max(low, least)), _frequency(max(high, least))
     left_out = np.setdiff1d(np.arange(labels.shape[1]), informative)
     return FrequencyEstimate(
-        _frequency(c),
+        _frequency(max(c, least)),
         interval,
         informative[statistic.labels],
         predictable,

@@ -170,6 +170,8 @@ def _single(c: np.ndarray) -> np.ndarray:
 
 # A label frequency is refuted if it makes the annotations less probable than this, divided by the number of labels.
 _REFUTED = 1e-3
+# What a frequency file keeps of a number, at least.
+_ROUNDED = 1 - 1e-5
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,14 @@ def is_estimated(c: Any) -> bool:
     return c is None or bool(np.isnan(c).any())
 
 
+def least_not_refuted(counts: LabelCounts) -> np.ndarray:
+    """Return the least frequency of each label that its annotations do not refute: float64, shape (q,)."""
+    annotated, least = counts.by_chance, np.zeros(len(counts.cells))
+    there = annotated > 0
+    least[there] = betaincinv(annotated[there], (counts.cells - annotated)[there] + 1, _REFUTED / len(least))
+    return least
+
+
 def refuse_refuted(
     c: Any, labels: csr_array, verified: VerifiedLabels | None = None, shown: Callable[[int], str] = str
 ) -> None:
@@ -200,14 +210,12 @@ def refuse_refuted(
     `shown`: maps a label's column to its name.
     """
     counts = LabelFrequency.naive(labels.shape, verified).count(labels)
-    annotated, counted = counts.by_chance.astype(int), counts.cells
-    rates = np.broadcast_to(np.asarray(c, float), annotated.shape)
-    least = np.zeros(len(annotated))
-    there = annotated > 0
-    least[there] = betaincinv(annotated[there], (counted - annotated)[there] + 1, _REFUTED / len(annotated))
-    if not (rates < least).any():
+    least = least_not_refuted(counts)
+    rates = np.broadcast_to(np.asarray(c, float), least.shape)
+    if not (rates < least * _ROUNDED).any():
         return
     k = int(np.argmax(least - rates))
+    annotated, counted = counts.by_chance.astype(int), counts.cells
     raise DataError(
         f"c = {rates[k]:.3g} contradicts the annotations: label {shown(k)} is annotated in {annotated[k]:,} of "
         f"{counted[k]:,} instances ({annotated[k] / counted[k]:.0%}), so its c is at least "

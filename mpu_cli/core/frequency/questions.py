@@ -27,7 +27,7 @@ from mpu_cli.core.frequency.review_frequency import (
     reviewed_counts,
     summarised,
 )
-from mpu_cli.core.labels.problem import Answers, Problem, Verdict, VerifiedLabels
+from mpu_cli.core.labels.problem import Answers, Problem, Verdict, VerifiedLabels, least_frequencies
 
 # The largest r, and how sharply r bends to it. A safeguard, not an estimate: only about 10 of 200 questions are about
 # the surest cells. Decisions on suggestions are more informative about these (`people.suggestions`).
@@ -145,12 +145,12 @@ class FittedFrequency:
     overall: Posterior  # of the annotated share of all true labels
     by_label: Posterior  # of the frequency of each label
     truth: Truth  # at the means of these frequencies, and of d
+    least: float  # the share overall that annotations allow
 
     @property
     def width(self) -> float:
-        """Return the width of the 90 % interval of the share overall."""
-        [(low, high)] = self.overall.interval(OUTSIDE)
-        return float(high - low)
+        """Return the width of the 90 % interval of the share overall, as far as annotations allow."""
+        return float(np.ptp(np.maximum(self.overall.interval(OUTSIDE), self.least)))
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,9 @@ def fit(
     """
     q = len(cells.annotations)
     reviewed = None if reviewed is None else reviewed[cells.columns]
-    share = cells.annotations if cells.weights is None else cells.annotations * cells.weights
+    weights = 1.0 if cells.weights is None else cells.weights
+    share = cells.annotations * weights
+    least = share.sum() / max((share + cells.missing.sum(axis=0) * weights).sum(), 1)
     share = share / max(share.sum(), 1e-300)
     answered = np.union1d(answers.columns, () if reviewed is None else np.flatnonzero(reviewed[:, 1])).astype(int)
     answered = answered[cells.annotations[answered] > 0]
@@ -235,7 +237,7 @@ def fit(
     overall = replace(_of_odds(*np.hstack(sums)), none_missing=none_missing)
     rows = _with_chance(rows, np.append(cells.annotations, np.inf))
     by_label = Posterior(_CELLS, rows / rows.sum(axis=1, keepdims=True), np.arange(q), none_missing)
-    return FittedFrequency(overall, by_label, cells.at(by_label.mean(), float(of_depths @ _DEPTHS)))
+    return FittedFrequency(overall, by_label, cells.at(by_label.mean(), float(of_depths @ _DEPTHS)), float(least))
 
 
 def _log_likelihood(
@@ -421,7 +423,9 @@ def from_people(
         place[cells.columns] = fitted.by_label.place
         instances = 0 if sampled is None else len(np.unique(sampled))
         true = np.zeros(len(place)) if counts is None else counts[:, 1]
-        summary = summarised(fitted.overall, replace(fitted.by_label, place=place), instances, true)
+        first = np.delete(np.arange(len(problem)), () if problem.second is None else problem.second)
+        least = least_frequencies(labels[first], verified and verified.rows(first))
+        summary = summarised(fitted.overall, replace(fitted.by_label, place=place), instances, true, least)
         return replace(summary, answers=len(answers), yes=int(answers.true.sum()))
     for rows, estimate in ((sampled, from_review), (problem.second, from_second_file)):
         if rows is None or not len(rows):

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.special import betainc, betaincinv, xlog1py, xlogy
 
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
-from mpu_cli.core.labels.problem import Problem, Verdict, VerifiedLabels
+from mpu_cli.core.labels.problem import Problem, Verdict, VerifiedLabels, least_frequencies
 from mpu_cli.errors import DataError, counted
 
 # Probability outside reported intervals, and outside those used to compare annotations with human decisions.
@@ -172,7 +172,7 @@ class ReviewedFrequency:
     rates : ndarray of float64, shape (q,)
         Label frequency of each label, in (0, 1]: posterior means.
     intervals : ndarray of float64, shape (q, 2)
-        90 % credible interval of each.
+        90 % credible interval of each. None of these is below the share of the cells that is annotated.
     instances : int
         Number of instances with complete label sets.
     true : ndarray of int, shape (q,)
@@ -233,7 +233,7 @@ def from_review(
     >>> verified = VerifiedLabels.of(S.shape, true=(rows, np.ones(40, int)), complete=rows)
     >>> estimate = from_review(csr_array(S), verified, rows)
     >>> round(estimate.c, 2), estimate.rates.round(2).tolist()
-    (0.62, [0.99, 0.27])
+    (0.62, [1.0, 0.27])
     """
     true, kept = of_review(labels, verified, sampled)
     (n_of_instance, n), (a_of_instance, a) = ([_sums(part, axis) for axis in (1, 0)] for part in (true, kept))
@@ -243,7 +243,7 @@ def from_review(
     of_all, of_each = (
         replace(found, none_missing=bool((a == n).all())) for found in (of_one(overall, automatic), by_label)
     )
-    return summarised(of_all, of_each, true.shape[0], n)
+    return summarised(of_all, of_each, true.shape[0], n, least_frequencies(labels, verified))
 
 
 def reviewed_counts(problem: Problem) -> np.ndarray | None:
@@ -287,7 +287,9 @@ def from_second_file(
     s, y = (_sums(part, 0) for part in (annotated, true))
     overall = ratio_of_means(_sums(annotated, 1), _sums(true, 1), FOR_ONE)
     by_label = of_labels(np.column_stack([s, y]), partial(two_shares, n=n, m=m), automatic)
-    return summarised(of_one(overall, automatic), by_label, m, y)
+    return summarised(
+        of_one(overall, automatic), by_label, m, y, least_frequencies(labels[first], verified.rows(first))
+    )
 
 
 def instances_to_review(width: float, c: float, labels_per_instance: float) -> int:
@@ -336,14 +338,23 @@ def _design_effect(kept: np.ndarray, true: np.ndarray) -> float:
     return float(max(of_ratio / (share * (1 - share) / n), 1))
 
 
-def summarised(overall: Posterior, by_label: Posterior, instances: int, true: np.ndarray) -> ReviewedFrequency:
-    """Summarise the posteriors of c for all labels and for each; `true`: true labels of the instances, shape (q,)."""
-    [(low, high)], [(surely_low, surely_high)] = (overall.interval(p).tolist() for p in (OUTSIDE, _SURELY_OUTSIDE))
+def summarised(
+    overall: Posterior, by_label: Posterior, instances: int, true: np.ndarray, least: tuple[np.ndarray, float]
+) -> ReviewedFrequency:
+    """Summarise the posteriors of c for all labels and for each.
+
+    `true`: true labels of the instances, shape (q,).
+    `least`: from `least_frequencies`.
+    """
+    of_each, of_all = least
+    [(low, high)], [(surely_low, surely_high)] = (
+        np.maximum(overall.interval(p), of_all).tolist() for p in (OUTSIDE, _SURELY_OUTSIDE)
+    )
     return ReviewedFrequency(
-        float(overall.mean()[0]),
+        max(float(overall.mean()[0]), of_all),
         (low, high),
-        by_label.mean(),
-        by_label.interval(OUTSIDE),
+        np.maximum(by_label.mean(), of_each),
+        np.maximum(by_label.interval(OUTSIDE), of_each[:, None]),
         instances,
         true.astype(np.int64),
         (surely_low, surely_high),

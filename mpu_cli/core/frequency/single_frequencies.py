@@ -22,7 +22,7 @@ from mpu_cli.core.frequency.estimators import (
     estimate,
     estimate_per_label,
 )
-from mpu_cli.core.labels.problem import InstanceGroups, VerifiedLabels, annotated_by_chance
+from mpu_cli.core.labels.problem import InstanceGroups, VerifiedLabels
 
 # The grid of ceilings.
 CEILINGS = np.geomspace(0.02, 1, 40)
@@ -61,20 +61,26 @@ class SingleFrequencies:
         rates[columns], intervals[columns], pooled[columns] = self.c, self.intervals, self.pooled
         return SingleFrequencies(rates, intervals, pooled)
 
+    def at_least(self, least: np.ndarray) -> "SingleFrequencies":
+        """Return the same, none below the annotated share of its cells: float64, shape (q,)."""
+        intervals = np.maximum(self.intervals, least[:, None])
+        return replace(self, c=np.maximum(self.c, least), intervals=intervals)
+
     @property
     def unreliable(self) -> np.ndarray:
         """Whether each label's interval is wider than 0.5: bool, shape (q,)."""
         return self.intervals[:, 1] - self.intervals[:, 0] > WIDEST
 
 
-def missing(annotations: np.ndarray, c: np.ndarray, of_all: float) -> np.ndarray:
+def missing(annotations: np.ndarray, cells: np.ndarray, c: np.ndarray, of_all: float) -> np.ndarray:
     """Estimate how many annotations of each label are missing: by its own c, scaled to the total by c of all labels.
 
-    All arrays are float64, shape (q,).
+    All arrays have shape (q,). `cells`: where each label may be true, annotated or not; no more than these can be.
     """
     each = annotations * (1 / c - 1)
     total = annotations.sum() * (1 / of_all - 1)
-    return each * (total / each.sum()) if each.sum() else np.full(len(c), total / len(c))
+    scaled = each * (total / each.sum()) if each.sum() else np.full(len(c), total / len(c))
+    return np.minimum(scaled, cells - annotations)
 
 
 def estimate_singly(cells: CountedCells, method: str, of_all: FrequencyEstimate) -> SingleFrequencies:
@@ -223,7 +229,8 @@ def estimate_groups(
     folds: np.ndarray | None = None,
 ) -> SingleFrequencies:
     """Estimate a label frequency for each group, by best bins."""
-    annotations = groups.sums(np.diff(annotated_by_chance(labels, verified).indptr))
+    cells = CountedCells.of(probabilities, labels, verified)
+    annotations, counted = (groups.sums(part.sum(axis=1)) for part in (cells.annotated, cells.counted))
     large = annotations >= FEWEST_OF_GROUP
 
     def of_some(which: np.ndarray) -> FrequencyEstimate:
@@ -237,7 +244,8 @@ def estimate_groups(
     rest = of_some(small) if annotations[small].sum() >= FEWEST_OF_GROUP else of_all
     estimates = [of_some(np.array([group])) if enough else rest for group, enough in enumerate(large.tolist())]
     c, intervals = [one.c for one in estimates], [one.interval for one in estimates]
-    return SingleFrequencies(np.array(c), np.array(intervals), ~large)
+    found = SingleFrequencies(np.array(c), np.array(intervals), ~large)
+    return found.at_least(annotations / np.maximum(counted, 1))
 
 
 def of_all_groups(groups: SingleFrequencies, of_all: FrequencyEstimate, annotations: np.ndarray) -> FrequencyEstimate:

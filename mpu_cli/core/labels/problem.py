@@ -18,7 +18,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import entry_rows, only_entries
-from mpu_cli.core.predictions import CellList, values_at
+from mpu_cli.core.predictions import CellList, count_positives, values_at
 from mpu_cli.errors import DataError
 
 
@@ -130,10 +130,6 @@ class VerifiedLabels:
         """Return labels (bool, n x q) without those that are known because they are implied."""
         return csr_array(labels > (self.cells == Verdict.IMPLIED))
 
-    def count_implied(self) -> np.ndarray:
-        """Count the instances in which each label is known because it is implied: int, shape (q,)."""
-        return np.bincount(self.cells.indices[self.cells.data == Verdict.IMPLIED], minlength=self.cells.shape[1])
-
     def rows(self, index: np.ndarray | slice) -> "VerifiedLabels":
         """Select instances, in the order of the index."""
         return VerifiedLabels(self.cells[index], self.instances[index])
@@ -154,6 +150,10 @@ class VerifiedLabels:
         """
         single = np.repeat(self.instances == Verdict.UNKNOWN, np.diff(self.cells.indptr))
         return VerifiedLabels(only_entries(self.cells, ~(single & (self.cells.data == Verdict.TRUE))), self.instances)
+
+    def of_single_cells(self) -> "VerifiedLabels":
+        """Return the same as if no instance were complete."""
+        return replace(self, instances=np.zeros_like(self.instances))
 
     def left_to_chance(self) -> "VerifiedLabels":
         """Return verdicts for estimating how often true labels are annotated, which complete instances do not show.
@@ -207,6 +207,27 @@ class VerifiedLabels:
 def annotated_by_chance(labels: csr_array, verified: VerifiedLabels | None) -> csr_array:
     """Return the annotations (bool, n x q) that show how often true labels are annotated."""
     return labels if verified is None else verified.left_to_chance().part(labels)[0]
+
+
+def counts_by_chance(labels: csr_array, verified: VerifiedLabels | None) -> tuple[np.ndarray, np.ndarray]:
+    """Count each label's annotations that were left to chance, and the cells where it may be true, annotated or not.
+
+    Cells of complete instances, ignored ones, and those of implied and refuted labels do not count.
+    """
+    (n, q), left = labels.shape, verified and verified.left_to_chance()
+    cells = np.full(q, n)
+    if left is not None:
+        cells = np.count_nonzero(left.instances == Verdict.UNKNOWN) - np.bincount(left.cells.indices, minlength=q)
+    return count_positives(annotated_by_chance(labels, verified)), cells
+
+
+def least_frequencies(labels: csr_array, verified: VerifiedLabels | None) -> tuple[np.ndarray, float]:
+    """Return the least c that annotations allow, their share of the cells: of each label, shape (q,), and of all.
+
+    Complete instances count, since few others say little.
+    """
+    annotated, cells = counts_by_chance(labels, verified and verified.of_single_cells())
+    return annotated / np.maximum(cells, 1), float(annotated.sum() / max(cells.sum(), 1))
 
 
 def widened(matrix: csr_array, ids: np.ndarray, every: np.ndarray) -> csr_array:

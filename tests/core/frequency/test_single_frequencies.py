@@ -91,9 +91,10 @@ def test_labels_that_were_not_drawn_are_not_known(of_one_rate):
 
 
 def test_missing_labels_sum_to_those_of_all():
-    annotations, c = np.array([10, 20, 0]), np.array([0.5, 0.8, 0.5])
-    np.testing.assert_allclose(missing(annotations, c, 0.5), [20, 10, 0])
-    np.testing.assert_allclose(missing(annotations, np.ones(3), 0.5).sum(), 30)
+    annotations, cells, c = np.array([10, 20, 0]), np.full(3, 40), np.array([0.5, 0.8, 0.5])
+    np.testing.assert_allclose(missing(annotations, cells, c, 0.5), [20, 10, 0])
+    np.testing.assert_allclose(missing(annotations, cells, np.ones(3), 0.5).sum(), 30)
+    np.testing.assert_allclose(missing(annotations, np.full(3, 25), c, 0.5), [15, 5, 0])  # no other cells are left
 
 
 def agreeing(c, n=1500, seed=0):
