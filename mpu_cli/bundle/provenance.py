@@ -6,6 +6,7 @@ the same data, options and seed. The checksum is that of the manifest.
 
 import hashlib
 import json
+import logging
 import os
 import platform
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import Any, get_origin, get_type_hints
 
 import numpy as np
 
-from mpu_cli.bundle.loading import number_list
+from mpu_cli.bundle.loading import TrainedModel, digest, number_list
 from mpu_cli.errors import without_secrets
 from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.options import options_of
@@ -27,6 +28,7 @@ from mpu_cli.runtime.untrusted import expect, json_object
 from mpu_cli.svmlight.streams import Files, Source, files_of
 from mpu_cli.version import __version__
 
+_log = logging.getLogger(__name__)
 _ORIGIN_FORMAT, _ORIGIN_FORMAT_VERSION = "mpu training", 1
 # Values for a data file, as it was named; no size and checksum if it was a stream, or changed meanwhile.
 _OF_FILE = {"name": str, "bytes": int | None, "sha256": str | None}
@@ -55,9 +57,17 @@ class Origin:
 
     def written(self) -> bytes:
         """Return the content of the file; the reverse of `parse_origin`."""
-        return (
-            json.dumps({"format": _ORIGIN_FORMAT, "format_version": _ORIGIN_FORMAT_VERSION, **asdict(self)}) + "\n"
-        ).encode()
+        values = {"format": _ORIGIN_FORMAT, "format_version": _ORIGIN_FORMAT_VERSION, **asdict(self)}
+        return (json.dumps({**values, "sha256": digest(values)}) + "\n").encode()
+
+
+def origin_of(model: TrainedModel, path: Path) -> Origin | None:
+    """Return how a model was trained; None if that is unknown, or damaged, which a warning says."""
+    try:
+        return None if model.origin is None else parse_origin(model.origin, len(model.label_ids))
+    except ValueError as error:
+        _log.warning(f"{path}: the record of its training is damaged ({error}), so it is left out")
+        return None
 
 
 def parse_origin(content: bytes, n_labels: int) -> Origin:
@@ -67,6 +77,7 @@ def parse_origin(content: bytes, n_labels: int) -> Origin:
     """
     try:
         values = json_object(content)
+        expect(values.pop("sha256") == digest(values), "its checksum does not match its content")
         expect(values.pop("format") == _ORIGIN_FORMAT, "of another format")
         expect(values.pop("format_version") == _ORIGIN_FORMAT_VERSION, "of a newer version")
         expect(values.keys() == {f.name for f in fields(Origin)}, "other values are expected")

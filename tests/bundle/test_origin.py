@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from mpu_cli import bundle
+from mpu_cli.bundle.loading import digest
 from mpu_cli.bundle.provenance import Origin, described, parse_origin
 from mpu_cli.runtime.files import state_of
 from tests.bundle.models import Q, edit, make_model
@@ -71,6 +72,13 @@ def test_a_model_without_it_predicts(told):
 
 
 VALUES = json.loads(ORIGIN.written())
+del VALUES["sha256"]
+
+
+def signed(values: dict) -> bytes:
+    return json.dumps(values | {"sha256": digest(values)}).encode()
+
+
 DAMAGES = {
     "no JSON": b"{",
     "not UTF-8": b"\xff",
@@ -78,8 +86,9 @@ DAMAGES = {
     "deep": b"[" * 4000,
     "many marks": b"[" + b"[]," * 4000 + b"[]]",
     "twice": b'{"time": 1, "time": 2}',
+    "another letter": ORIGIN.written().replace(b"news", b"neus"),
     **{
-        str(change): json.dumps(VALUES | change).encode()
+        str(change): signed(VALUES | change)
         for change in (
             {"format": "mpu model"},
             {"format_version": 2},
@@ -95,7 +104,7 @@ DAMAGES = {
             {"source_bytes": "1"},
         )
     },
-    "without a value": json.dumps({name: value for name, value in VALUES.items() if name != "kernel"}).encode(),
+    "without a value": signed({name: value for name, value in VALUES.items() if name != "kernel"}),
 }
 
 

@@ -162,10 +162,11 @@ def test_a_model_from_python(run, tiny, tmp_path):
     assert origin["options"] == {"cost": 30.0, "epochs": 2, "levels": 1, "c": 0.5}
 
 
-def test_a_damaged_record_is_left_out_with_a_warning(run, copied):
+@pytest.mark.parametrize("change", ["{", ("news.svm", "ne7s.svm")])
+def test_a_damaged_record_is_left_out_with_a_warning(run, copied, change):
     news = copied(make) / "news.mpu"
     (file,) = news.glob("training-*.json")
-    file.write_text("{}")
+    file.write_text(change if isinstance(change, str) else file.read_text().replace(*change))
     result = run.ok("info", news, "--json")
     assert json.loads(result.stdout)["origin"] is None
     assert result.stderr.startswith(f"warning: {news}: the record of its training is damaged")

@@ -1,6 +1,5 @@
 """The gate of ``mpu train --accept-on``: a new model replaces the present one if it is not worse."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle import TrainedModel, Writer
 from mpu_cli.bundle.loading import manifest_of
 from mpu_cli.bundle.predicting import Fitness
+from mpu_cli.bundle.provenance import origin_of
 from mpu_cli.bundle.writing import check_kept
 from mpu_cli.cli.actions.evaluate import Truth, conclusion_on
 from mpu_cli.cli.commands import KS, Acceptance
@@ -95,8 +95,8 @@ class Gate:
         # Users move a model here to prevent its return.
         held = self.target.resolve().with_name(f"{self.target.resolve().name}.held")
         if accepted and held.exists():
-            sums = _checksums(model.origin)
-            if sums and sums == _checksums(bundle.load(held).origin):
+            sums = _checksums(model, self.target)
+            if sums and sums == _checksums(bundle.load(held), held):
                 accepted = False
                 reason = f"the new model was trained on the same data as {held.name}; remove that to accept it"
         predicted = counts.predicted
@@ -146,10 +146,11 @@ class Gate:
         return Counts.of(chunks, gains, KS), fitness
 
 
-def _checksums(origin: bytes | None) -> list[str]:
-    """Return the checksums of a training's data files; an empty list if one is unknown."""
-    record = {} if origin is None else json.loads(origin)
-    sums = [file["sha256"] for file in record.get("files", ())] or [record.get("source_sha256")]
+def _checksums(model: TrainedModel, path: Path) -> list[str | None]:
+    """Return the checksums of the data files of a model's training; an empty list if one is unknown."""
+    if (origin := origin_of(model, path)) is None:
+        return []
+    sums = [file["sha256"] for file in origin.files] or [origin.source_sha256]
     return sums if all(sums) else []
 
 

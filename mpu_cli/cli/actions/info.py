@@ -9,8 +9,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.bundle.provenance import parse_origin
-from mpu_cli.cli.messages import output_report, present, print_values, warn
+from mpu_cli.bundle.provenance import origin_of
+from mpu_cli.cli.messages import output_report, present, print_values
 from mpu_cli.core.explanation import explain
 from mpu_cli.core.frequency.estimators import ASSUMPTION, ASSUMPTION_OF_ONE_LABEL
 from mpu_cli.errors import ModelError, MpuError
@@ -28,12 +28,7 @@ class _Described:
         self.path = path
         self.names = None if by_number else model.names
         self._by_number = by_number
-        self.origin = None
-        if model.origin is not None:
-            try:
-                self.origin = parse_origin(model.origin, len(model.label_ids))
-            except ValueError as error:
-                warn(f"{path}: the record of its training is damaged ({error}), so it is left out")
+        self.origin = origin_of(model, path)
 
     def report(self, of_labels: list[dict[str, Any]]) -> dict[str, Any]:
         """Return the description of the model; values that were not recorded are None.
