@@ -124,18 +124,19 @@ class Sidecars:
         return replace(kept, file=os.path.normpath(Path(self._source).parent / kept.file))
 
     def stored_vectorizer(self) -> stored.Stored | None:
-        """Return the vectoriser that made the data, which have been read; None if absent.
+        """Return the vectoriser that made the data, which have been read; None if their directory is absent.
 
-        A vectoriser that is damaged, or belongs to other data, is ignored with a warning. Several files have one if the
-        same vectoriser is beside each of them.
+        A vectoriser that is lost, damaged, or belongs to other data, is ignored with a warning. Several files have one
+        if the same vectoriser is beside each of them.
         """
-        manifests = [there(file, FOLDER, stored.MANIFEST) for file in files_of(self._source)]
-        folders = [manifest.parent for manifest in manifests if manifest is not None]
+        files = files_of(self._source)
+        kept = [there(file, FOLDER, stored.MANIFEST) or there(file, FOLDER, LABELS) for file in files]
+        folders = [one.parent for one in kept if one is not None]
         if not folders:
             return None
         try:
             found = [stored.load(folder) for folder in folders]
-            if len(folders) < len(manifests):
+            if len(folders) < len(files):
                 raise InputError(folders[0], None, f"is not there for each of {self._source}")
             for folder, other in zip(folders[1:], found[1:], strict=True):
                 if not stored.is_same(packed(other), packed(found[0])):

@@ -60,6 +60,14 @@ def test_the_model_does_not_keep_the_vectoriser_of_other_data(run, mixed):
     assert not run.json("info", mixed / "v.mpu")["knows_texts"]
 
 
+@pytest.mark.parametrize("lost", ["manifest.json", "features", "idf.bin"])
+def test_a_vectoriser_that_lost_a_file_is_missed(run, folder, lost):
+    (folder / "v.text" / lost).unlink()
+    result = run.ok(*COMMANDS["train"](folder))
+    assert "warning: the model will not be able to read texts" in result.stderr
+    assert not run.json("info", folder / "out")["knows_texts"]
+
+
 @pytest.mark.parametrize("form", ["jsonl", "tsv"])
 def test_ids_of_other_data_are_refused(run, mixed, form):
     message(run("predict", mixed / "w.mpu", mixed / "v.svm", "--format", form, "-o", mixed / "out"))
