@@ -197,9 +197,11 @@ def print_rates(rows: list[dict[str, Any]], names: list[str], digits: int) -> No
     table = [
         [
             *(row[name] for name in [*names, "c"]),
-            *row["interval"],
-            f"{row['missing']:,.{digits}f}",
-            "pooled: few annotations" if row["pooled"] else "unreliable" * row.get("unreliable", False),
+            *(row["interval"] or ["", ""]),
+            "unknown" if row["missing"] is None else f"{row['missing']:,.{digits}f}",
+            "if each instance has one label only" * (row["missing"] is None)
+            or "pooled: few annotations" * row["pooled"]
+            or "unreliable" * row.get("unreliable", False),
         ]
         for row in rows
     ]

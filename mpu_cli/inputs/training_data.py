@@ -23,7 +23,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import count_positives, values_at
 from mpu_cli.core.selection import Estimates, HyperParameters, TrainingResult
 from mpu_cli.core.stacking import StackedModel
-from mpu_cli.errors import InputError, MpuError, counted, shown
+from mpu_cli.errors import InputError, MpuError, abridged, counted, shown
 from mpu_cli.inputs.side_tables import (
     features_of_names,
     read_frequencies,
@@ -178,10 +178,10 @@ class TrainingData(Problem):
             found["levels"] = len(model.levels)
         estimate, reviewed = estimates.estimate, estimates.reviewed
         basis = estimates.earlier or (estimate if reviewed is None else None)
-        if basis is not None:
+        if not estimates.is_known:
+            found["c_known"] = False
+        elif basis is not None:
             found["c_interval"] = list(basis.interval or ())
-            if not estimates.is_known:
-                found["c_known"] = False
         if reviewed is not None:
             found["c_by_people"] = {
                 "c": reviewed.c,
@@ -196,9 +196,12 @@ class TrainingData(Problem):
         return found
 
     def report_of_groups(self, estimates: Estimates) -> list[dict[str, Any]]:
-        """Return a row for each group of instances, with c and the number of missing labels; empty without groups."""
+        """Return a row for each group of instances, with c and the number of missing labels.
+
+        Empty without groups, and if c is unknown; if only that of a group is, its interval and that number are None.
+        """
         found, groups = estimates.groups, self.groups
-        if found is None or groups is None:
+        if found is None or groups is None or not estimates.is_known:
             return []
         by_chance = self.labels if self.verified is None else self.verified.without_implied(self.labels)
         instances, annotations = groups.sums(np.ones(len(self))), groups.sums(np.diff(by_chance.indptr))
@@ -209,8 +212,8 @@ class TrainingData(Problem):
                 "instances": int(instances[g]),
                 "annotations": int(annotations[g]),
                 "c": float(found.c[g]),
-                "interval": found.intervals[g].tolist(),
-                "missing": float(missing[g]),
+                "interval": None if found.unknown[g] else found.intervals[g].tolist(),
+                "missing": None if found.unknown[g] else float(missing[g]),
                 "pooled": bool(found.pooled[g]),
             }
             for g, name in enumerate(groups.names)
@@ -224,6 +227,12 @@ class TrainingData(Problem):
             names = None if self.stored_vectorizer is None else self.stored_vectorizer.features
             shown = self.feature_names[column] if self.feature_names is not None else names and names[column - 1]
             cautions.append(estimates.dominating.caution(shown or str(column)))
+        if unknown := [row["group"] for row in self.report_of_groups(estimates) if row["interval"] is None]:
+            cautions.append(
+                f"c of {'group' if len(unknown) == 1 else 'groups'} {abridged(unknown[:5], len(unknown))} cannot be "
+                "estimated: (nearly) every annotated instance has exactly one label; the totals hold if each truly has "
+                "one only"
+            )
         said = () if estimates.earlier is None else estimates.earlier.warnings
         of_review = [] if self.review is None else self.review.cautions(self.names)
         return [*of_review, *(text for text in cautions if text not in said), *estimates.warnings()]

@@ -1,3 +1,4 @@
+import json
 import re
 import shutil
 
@@ -199,16 +200,26 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     assert "mpu suggest FILE --questions 40" in result.stdout
     report = estimate(run, one_each, "--per-label", "--plan", "0.2", "-o", tmp_path / "c.txt")
     assert not {"c", "missing_rate", "missing", "interval"} & report.keys()
+    assert [(row["interval"], row["missing"]) for row in report["per_label"]] == [(None, None)] * 3
+    assert (
+        "  unknown  if each instance has one label only\n" in run("estimate-c", one_each, *LINEAR, "--per-label").stdout
+    )
     assert report["c_if_one_label_each"] > 0.8
     assert report["plan"][0]["instances"] > 0
     assert (tmp_path / "c.txt").read_text().startswith("# c is unknown: these hold if each instance truly has one")
     model = tmp_path / "one.mpu"
-    trained = run.json("train", one_each, "-o", model, *QUICK)
-    assert trained["c_known"] is False
-    assert "expected_micro_f1_interval" not in trained
+    (tmp_path / "groups.txt").write_text("a\nb\n" * 120)
+    history = tmp_path / "history"
+    for more in ("--c", tmp_path / "c.txt"), ("--groups", tmp_path / "groups.txt"), ():
+        trained = run.json("train", one_each, "-o", model, "--history", history, *QUICK, *more)
+        assert trained["c_known"] is False
+        assert not {"c_interval", "expected_micro_f1_interval", "c_by_group"} & trained.keys()
+        told = run.json("info", model)
+        assert (told["c"]["known"], told["c"]["interval"]) == (False, None)
+        assert "c_interval" not in told["options"]
+    assert [json.loads(line)["c_interval"] for line in history.read_text().splitlines()] == [None] * 3
     assert trained["c_assumption"].startswith("each instance truly has one label only")
-    told = run.json("info", model)["c"]
-    assert (told["known"], told["assumption"]) == (False, trained["c_assumption"])
+    assert told["c"]["assumption"] == trained["c_assumption"]
     completed = run("suggest", one_each, *QUICK, "-o", tmp_path / "missing.tsv")
     assert "may be right; to narrow this" in completed.stderr
     assert "; how many labels are missing is unknown\n" in completed.stderr

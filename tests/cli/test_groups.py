@@ -1,5 +1,7 @@
 """`--groups`: c of each group of instances, in train, estimate-c and suggest."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn import config_context
@@ -38,6 +40,23 @@ def test_estimate_c_shows_the_worst_group_first(run, collection):
     text = run("estimate-c", news, "--groups", groups, "--features", "linear", "-q").stdout
     table = [line.split() for line in text.split("\n\n")[1].splitlines()]
     assert [row[0] for row in table] == ["group", "archive", "library"]
+
+
+def test_a_group_with_one_label_each_has_no_interval(run, collection, tmp_path):
+    """Its c is unknown, which a warning says."""
+    lines = [line.partition(" ") for line in collection[0].read_text().splitlines()]
+    news, table = tmp_path / "news.svm", tmp_path / "news.csv"
+    news.write_text("".join(f"{a.split(',')[0] if i < 750 else a} {b}\n" for i, (a, _, b) in enumerate(lines)))
+    options = news, "--groups", collection[1]
+    report = run.json("estimate-c", *options, "--features", "linear", "-q")
+    rows = {row["group"]: (row["interval"], row["missing"]) for row in report["per_group"]}
+    assert rows["library"] == (None, None)
+    assert None not in rows["archive"]
+    assert any("c of group library cannot be estimated" in text for text in report["warnings"])
+    text = run("estimate-c", *options, "--features", "linear").stdout
+    assert re.search("\nlibrary .* unknown  if each instance has one label only\n", text)
+    run.ok("report", *options, "-o", tmp_path / "news.html", "--csv", table)
+    assert re.search("\ngroup,,library,[0-9]+,,,\n", table.read_text())
 
 
 @pytest.mark.slow

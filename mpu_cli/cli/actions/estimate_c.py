@@ -93,8 +93,8 @@ def command(
             **({} if names is None else {"name": list(map(names.name, data.ids.tolist()))}),
             "annotations": data.annotations_of_file.tolist(),
             "c": single.c.tolist(),
-            "interval": single.intervals.tolist(),
-            "missing": missing(*data.counts_of_file, single.c, c).tolist(),
+            "interval": single.intervals.tolist() if estimates.is_known else [None] * q,
+            "missing": missing(*data.counts_of_file, single.c, c).tolist() if estimates.is_known else [None] * q,
             "pooled": single.pooled.tolist(),
             "unreliable": single.unreliable.tolist(),
         }
@@ -163,8 +163,6 @@ def _print_report(report: dict[str, Any]) -> None:
     print_groups(report.get("per_group"))
     if "per_label" in report:
         click.echo()
-        if "c" not in report:
-            click.echo(f"if {report['assumption']}")
         named = ["name"] if any("name" in row for row in report["per_label"]) else []
         print_rates(report["per_label"], ["label", *named, "annotations"], 1)
 

@@ -58,7 +58,9 @@ class _Described:
                 "assumption": (ASSUMPTION if is_known else ASSUMPTION_OF_ONE_LABEL)
                 if is_estimated and "c_by_people" not in options
                 else None,
-                "interval": options.get("c_by_people", {}).get("interval", options.get("c_interval")),  # 90 %
+                "interval": options.get("c_by_people", {}).get(
+                    "interval", options.get("c_interval") if is_known else None
+                ),
             },
             "thresholds": {"lowest": float(thresholds.min()), "highest": float(thresholds.max())},
             "options": {name: value for name, value in options.items() if name not in _ELSEWHERE},

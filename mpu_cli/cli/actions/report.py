@@ -51,8 +51,8 @@ def rows_of(missing: suggest.Listed, c: dict[str, Any]) -> Iterator[Row]:
     total = numbers(report["missing"], report["missing_low"], report["missing_high"])
     yield "all", "", "", sum(annotations_of), *total
     for group in c.get("per_group", ()):
-        low, high = (group["annotations"] * (1 / rate - 1) for rate in reversed(group["interval"]))
-        yield "group", "", group["group"], group["annotations"], group["missing"], low, high
+        ends = (group["annotations"] * (1 / rate - 1) for rate in reversed(group["interval"] or [np.nan] * 2))
+        yield "group", "", group["group"], group["annotations"], *numbers(group["missing"], *ends)
     for (label, of), annotations in zip(report["per_label"].items(), annotations_of, strict=True):
         yield "label", label, of.get("name", ""), annotations, *numbers(of["missing"], of["low"], of["high"])
 
@@ -74,9 +74,10 @@ _MOST_LABELS = 50
 
 def page(source: str, missing: suggest.Listed, report: dict[str, Any], rows: list[Row]) -> bytes:
     """Return the page about some data: ``review/assets/report.html``."""
-    groups = sorted((row for row in rows if row[0] == "group"), key=lambda row: -row[4] / max(row[3] + row[4], 1))
-    estimated = (row for row in rows if row[0] == "label" and row[4] != "")
-    labels = sorted(estimated, key=lambda row: -row[3])[:_MOST_LABELS]
+    estimated = [row for row in rows if row[4] != ""]
+    groups = [row for row in estimated if row[0] == "group"]
+    groups.sort(key=lambda row: -row[4] / max(row[3] + row[4], 1))
+    labels = sorted((row for row in estimated if row[0] == "label"), key=lambda row: -row[3])[:_MOST_LABELS]
     c, counts = report["frequency"], as_json(report["missing"])
     if "assumption" in c:
         basis = f"This assumes that {c['assumption']}; forty answers check it (mpu suggest --questions 40)."

@@ -7,7 +7,7 @@ docs/choices/label-frequency.md, "One frequency for each label", their coverage.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -53,6 +53,8 @@ class SingleFrequencies:
     # bool, shape (q,): whether c is that of all labels, or of all small groups or instances, because there are too few
     # annotations
     pooled: np.ndarray
+    # bool, shape (q,): whether each annotated instance of a group has one label, so that c is unknown; empty for labels
+    unknown: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
 
     def of_all(self, q: int, columns: np.ndarray, c: float) -> "SingleFrequencies":
         """Return frequencies of q labels: these at `columns`; the others have c of all labels."""
@@ -244,7 +246,8 @@ def estimate_groups(
     rest = of_some(small) if annotations[small].sum() >= FEWEST_OF_GROUP else of_all
     estimates = [of_some(np.array([group])) if enough else rest for group, enough in enumerate(large.tolist())]
     c, intervals = [one.c for one in estimates], [one.interval for one in estimates]
-    found = SingleFrequencies(np.array(c), np.array(intervals), ~large)
+    unknown = np.array([one.one_label_each for one in estimates])
+    found = SingleFrequencies(np.array(c), np.array(intervals), ~large, unknown)
     return found.at_least(annotations / np.maximum(counted, 1))
 
 
