@@ -178,10 +178,9 @@ def _lines(report: dict[str, Any]) -> dict[str, str]:
             "to find out": to_answer,
         }
     low, high = report["interval"]
-    at_least = " or more" * ("assumption" in report and report["predictable"])
     lines = {
         "label frequency c": f"{report['c']:.3f}   (90 % interval {low:.3f} to {high:.3f})",
-        "missing labels": f"{1 - report['c']:.1%}, about {report['missing']:,.0f}{at_least}",
+        "missing labels": f"{1 - report['c']:.1%}, about {report['missing']:,.0f}",
     }
     if people := by_people(report):
         if "answers" in report:

@@ -238,7 +238,10 @@ def _frequency(found: dict[str, Any], interval: list[float] | None, is_known: bo
     ends = "" if interval is None else " ({:.3f} to {:.3f})".format(*interval)
     missing = f"{1 - c:.1%} of the true labels are missing"
     if found["c_estimated"]:
-        return f"{c:.3f}{ends}, estimated: {missing}, or more if some are annotated more often than others"
+        return (
+            f"{c:.3f}{ends}, estimated: {missing}, or more if some are annotated more often than others, or fewer if "
+            "features make no label certain"
+        )
     return f"{c:.3f}{ends}, set by the user: {missing}"
 
 
