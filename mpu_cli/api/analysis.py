@@ -78,8 +78,8 @@ def estimate_c(
     -------
     FrequencyEstimate
         `c`, its 90 % bootstrap `interval`, the `labels` (columns of y) used to estimate it, and whether one of them is
-        `predictable`. It assumes `mpu_cli.core.frequency.estimators.ASSUMPTION`: every true label is annotated with
-        the same probability. If the probabilities differ, c is that of the most completely annotated labels. If
+        `predictable`. Its `assumption`: every true label is annotated with the same probability; if these differ, c
+        is that of the labels annotated best; if features make no label certain, the true c is higher. If
         (nearly) every annotated instance has exactly one label, c is unknown: NaN, without an interval.
         With `per_label`: SingleFrequencies, whose `c`, `intervals` (90 %) and `pooled` have an entry for each column
         of y; `pooled` marks labels with too few annotations, which get the overall c.

@@ -168,9 +168,7 @@ def estimate_c() -> None:
     """Estimate c, the share of the true labels that is annotated.
 
     Without --reviewed or --fully-labelled, c is estimated from the incomplete labels alone, under the assumption that
-    every true label is annotated with the same chance. Where chances differ, c is that of the labels annotated best,
-    and more labels are missing; incomplete labels cannot show this. The 90 % interval is what annotations allow
-    under this assumption.
+    {assumption}. Incomplete labels cannot show this. The 90 % interval is what annotations allow under this assumption.
 
     With answers to questions (`mpu suggest --questions`), reviewed random instances (`mpu review --sample`) or a second
     file with complete labels, no such assumption is needed.

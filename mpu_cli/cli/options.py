@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from mpu_cli.cli.messages import message_options, progress
+from mpu_cli.core.options import ASSUMPTION
 from mpu_cli.names.naming import Naming, Suggestible
 from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.runtime.options import Kind, options_of
@@ -82,6 +83,7 @@ class Group(NamedTuple):
 def command(*declared: click.Parameter | Group, **how: Any) -> Callable[[Callable[[], None]], click.Command]:
     """Return a decorator that turns a function, whose docstring is the help, into a command.
 
+    In the help, ``{assumption}`` becomes that of every estimate of c from annotations alone.
     The function `command` in the module of that name does the work; the module is imported when the command runs.
     """
     groups = [of for of in declared if isinstance(of, Group)]
@@ -99,7 +101,8 @@ def command(*declared: click.Parameter | Group, **how: Any) -> Callable[[Callabl
             return import_module(f"mpu_cli.cli.actions.{help.__name__}").command(**given)
 
         name = help.__name__.replace("_", "-")
-        return cls(name, callback=run, params=[*options, *message_options()], help=getdoc(help), **how)
+        text = str(getdoc(help)).replace("{assumption}", ASSUMPTION)
+        return cls(name, callback=run, params=[*options, *message_options()], help=text, **how)
 
     return decorate
 

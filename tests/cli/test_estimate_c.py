@@ -138,6 +138,10 @@ def test_no_more_labels_are_missing_than_there_are_cells(run, tmp_path, by, seed
         run.ok("train", data, "-o", tmp_path / "given.mpu", "--c", file, *QUICK)
 
 
+def test_the_help_says_the_whole_assumption(run, noise):
+    assert estimate(run, noise)["assumption"] in " ".join(run("estimate-c", "--help").stdout.split())
+
+
 def test_noise_is_warned_of_also_when_quiet(run, noise):
     result = run("estimate-c", noise, *LINEAR, "-q")
     assert "is unreliable: annotations are too few, " in result.stderr

@@ -12,7 +12,8 @@ from mpu_cli import bundle
 from mpu_cli.bundle.provenance import origin_of
 from mpu_cli.cli.messages import output_report, present, print_values
 from mpu_cli.core.explanation import explain
-from mpu_cli.core.frequency.estimators import ASSUMPTION, ASSUMPTION_OF_ONE_LABEL
+from mpu_cli.core.frequency.estimators import ASSUMPTION_OF_ONE_LABEL
+from mpu_cli.core.options import ASSUMPTION
 from mpu_cli.errors import ModelError, MpuError
 from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.text.stored import unpacked

@@ -25,6 +25,7 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
 from mpu_cli.core.labels.problem import Verdict, VerifiedLabels
+from mpu_cli.core.options import ASSUMPTION
 from mpu_cli.errors import DataError, abridged
 
 # Standard errors from the middle to the ends of 90 and 95 % intervals of a normal distribution.
@@ -53,11 +54,6 @@ NEARLY_ALL = 0.95
 FEWEST_ANNOTATIONS = 50
 
 
-# The assumption of every estimate from annotations alone.
-ASSUMPTION = (
-    "every true label is annotated with the same chance; where chances differ, c is that of the labels annotated best, "
-    "and more labels are missing; where features make no label certain, the true c is higher, and fewer are missing"
-)
 # The assumption if (nearly) every annotated instance has exactly one label: then c is unknown.
 ASSUMPTION_OF_ONE_LABEL = "each instance truly has one label only, which its annotations do not show"
 # The assumption if each group of instances has its own estimate.
