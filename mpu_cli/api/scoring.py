@@ -63,11 +63,11 @@ def corrected_metrics(
 
     Notes
     -----
-    If c is correct, macro precision is unbiased: it is the mean of hits / (c predicted), not clipped to 1, because
-    clipping biases it downwards (true value 0.438 on bibtex with half of the labels missing; 0.410 clipped, 0.439 not
-    clipped). Recall on the annotated labels is also unbiased, if c is the same wherever a label is true. F1 is a ratio
-    of estimates, and biased if there are few annotations. Labels that are true but neither annotated nor predicted are
-    not in the macro averages, because they cannot be detected.
+    If c is correct, macro precision is unbiased: of the mean of hits / (c predicted), only the mean is clipped to 1,
+    because clipping each label biases it downwards (true value 0.438 on bibtex with half of the labels missing; 0.410
+    clipped, 0.439 not clipped). Recall on the annotated labels is also unbiased, if c is the same wherever a label is
+    true. F1 is a ratio of estimates, and biased if there are few annotations. Labels that are true but neither
+    annotated nor predicted are not in the macro averages, because they cannot be detected.
 
     Examples
     --------
@@ -168,8 +168,8 @@ def ranking_metrics(
 
     Notes
     -----
-    If c is correct, the corrected precision is unbiased: each hit counts 1 / c. It may exceed 1. The corrected nDCG is
-    biased: an instance's gain is divided by the gain of its true labels, whose number is itself estimated from the
+    If c is correct, the corrected precision is unbiased: each hit counts 1 / c, up to a mean of 1. The corrected nDCG
+    is biased: an instance's gain is divided by the gain of its true labels, whose number is itself estimated from the
     distribution of annotations over instances.
 
     Examples

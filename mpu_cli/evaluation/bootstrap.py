@@ -71,7 +71,7 @@ class Counts:
         """Return the metrics of b samples of the instances, by name, each of shape (b,).
 
         Weights (b x n) are the multiplicity of each instance, n in total. If the truth is incomplete, only precision,
-        recall and F1 are estimated, for complete labels.
+        recall and F1 are estimated, for complete labels; macro averages may exceed 1.
         """
         true, predicted, hits = ((counts.T @ weights.T).T for counts in (self.truth, self.predicted, self.hits))
 
@@ -104,9 +104,8 @@ class Difference:
     @classmethod
     def between(cls, first: float, other: float, margin: float) -> "Difference":
         """Return the difference of two values of a metric; its interval, with this margin, is clipped to [-1, 1]."""
-        limit = np.inf if max(first, other) > 1 else 1.0  # macro averages of estimates may exceed 1
         value = other - first
-        return cls(value, max(value - margin, -limit), min(value + margin, limit))
+        return cls(value, max(value - margin, -1.0), min(value + margin, 1.0))
 
     @property
     def is_sure(self) -> bool:
@@ -126,7 +125,8 @@ def compare(
     the rare labels, so their macro averages are not centred on the macro average of all instances.
     """
     ones = np.ones((1, every[0].truth.shape[0]))
-    metrics = [{name: float(value[0]) for name, value in one.metrics(ones, incomplete).items()} for one in every]
+    found = [one.metrics(ones, incomplete) for one in every]
+    metrics = [{name: min(float(value[0]), 1.0) for name, value in one.items()} for one in found]
     differences = []
     for own, deviations in zip(metrics[1:], _deviations(every, incomplete, seed)[1:], strict=True):
         margins = {name: Z_95 * deviation for name, deviation in deviations.items()}

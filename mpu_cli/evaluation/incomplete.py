@@ -18,9 +18,10 @@ Dividing by c, which may differ from cell to cell, estimates the counts on compl
 The estimated precision can exceed 1, by chance or because c is too small. It is then clipped to 1. F1 is the harmonic
 mean of recall and the clipped precision.
 
-If c is known, these are unbiased: the counts; the precision before clipping, and so its mean over labels, which is not
-clipped; the recall of a label with an annotation, if c is the same wherever it is true; and P@k and DCG@k, where each
-hit gains 1 / c. F1, a ratio of estimates, and nDCG@k, whose divisor is unknown, are accurate with many annotations.
+If c is known, these are unbiased: the counts; the precision before clipping, and so its mean over labels, of which only
+the mean is clipped; the recall of a label with an annotation, if c is the same wherever it is true; and P@k and DCG@k,
+where each hit gains 1 / c, before clipping. F1, a ratio of estimates, and nDCG@k, whose divisor is unknown, are
+accurate with many annotations.
 
 **Propensities.** The propensity of a label is the probability that it is annotated if it is true.
 
@@ -103,14 +104,14 @@ def estimates(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> dict
 
     `hits`, `predicted`, `true`: true and predicted, predicted, true; the first and the last are estimates.
     Returns: ``{micro,macro}_{precision,recall,f1}``; ``clipped``: whether the micro-averaged precision exceeded 1 and
-    was clipped, a sign that c is too small; ``clipped_labels``: for how many labels precision exceeds 1. In macro
-    averages it is not clipped, which would make them too low.
+    was clipped, a sign that c is too small; ``clipped_labels``: for how many labels precision exceeds 1. Macro averages
+    are clipped as a whole: clipping each label would make them too low.
     """
     micro = corrected(hits.sum(), predicted.sum(), true.sum())
     macro = precision_recall_f1(hits, predicted, true)
     return {
         **{f"micro_{name}": float(value) for name, value in micro._asdict().items()},
-        **{f"macro_{name}": float(divide(value.sum(), len(hits))) for name, value in macro._asdict().items()},
+        **{f"macro_{name}": min(float(divide(value.sum(), len(hits))), 1.0) for name, value in macro._asdict().items()},
         "clipped": bool(divide(hits.sum(), predicted.sum()) > 1),
         "clipped_labels": int(np.count_nonzero(macro.precision > 1)),
     }
@@ -143,7 +144,7 @@ class CorrectedRanking:
         np.add.at(self._sums, np.minimum(sizes, _MANY_ANNOTATIONS), columns)
 
     def results(self) -> dict[str, float]:
-        """Return ``precision_at_K``, unbiased and so perhaps above 1, and ``ndcg_at_K``, for each cut-off."""
+        """Return ``precision_at_K``, unbiased but for a limit of 1, and ``ndcg_at_K``, for each cut-off."""
         (instances, annotated, true), gains = self._sums[:, :3].T, self._sums[:, 3:]
         n, c = instances.sum(), float(divide(annotated.sum(), true.sum())) or 1.0
         sizes = _true_sizes(instances, min(c, 1.0))
@@ -152,7 +153,7 @@ class CorrectedRanking:
         for i, k in enumerate(self.ks, len(self.ks)):
             divisors = discounts[np.minimum(np.arange(1, sizes.shape[1]), k)]
             results[f"ndcg_at_{k}"] = (sizes[:, 1:] @ (1 / divisors)) @ gains[:, i] / n
-        return {name: float(value) for name, value in results.items()}
+        return {name: min(float(value), 1.0) for name, value in results.items()}
 
 
 def _true_sizes(instances: np.ndarray, c: float) -> np.ndarray:

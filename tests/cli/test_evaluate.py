@@ -150,6 +150,20 @@ def test_macro_f1_is_over_the_same_labels_for_all(report, files):
     assert found == report("truth.svm", "good", "good", "bad")
 
 
+def test_no_estimate_on_complete_labels_exceeds_one(run, files):
+    """Also if c is too small, so that hits count for more labels than were predicted."""
+    found = run.json("evaluate", "truth.svm", "scores", "--threshold", 0.5, "--c", 0.3, "--per-label")
+    several = run.json("evaluate", "truth.svm", "bad", "good", "--c", 0.3)
+    estimates = [found["corrected"], *(row["corrected"] for row in found["per_label"]), *several["evaluated"]]
+    values = [value for one in estimates for name, value in one.items() if name not in ("name", "clipped_labels")]
+    assert max(values) == 1 and min(values) >= 0
+    (compared,) = several["compared"]
+    for name, difference in compared["differences"].items():
+        first, other = (one[name] for one in several["evaluated"])
+        assert difference["value"] == other - first
+        assert -1 <= difference["low"] <= difference["value"] <= difference["high"] <= 1
+
+
 def test_the_one_that_is_behind_and_the_one_that_cannot_be_told_apart(report, files):
     found = report("truth.svm", "good", "bad", "both")["compared"]
     assert [one["compared_with"] for one in found] == ["good", "good"]
