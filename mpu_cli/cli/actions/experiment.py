@@ -63,9 +63,14 @@ def command(
             data = read_pooled(sources, reading, run)
         sizes, dataset = sorted(instances or (len(data),)), dataset_name(sources)
         if sizes[-1] > len(data):
-            raise MpuError(f"the files have {len(data):,} instances, not {sizes[-1]:,}; give fewer --instances")
+            there = counted(len(data), "instance")
+            raise MpuError(f"the files have {there}, not {sizes[-1]:,}; give fewer --instances")
         if sizes[0] < folds:
-            raise MpuError(f"{sizes[0]} instances are too few for {folds} folds")
+            fewer = f"--folds {sizes[0]}, or " * (sizes[0] > 1)
+            raise MpuError(
+                f"{folds} folds need at least {folds} instances, not {sizes[0]}; give {fewer}"
+                f"{'larger --instances' if sizes[0] < len(data) else 'more data'}"
+            )
         design = Design(methods, tuple(sorted(missing_rates)), tuple(sizes), folds, run_folds or folds, run.seed)
         settings = asdict(design) | {"dataset": dataset, "data": joblib.hash(data), "version": __version__}
         keep_settings(out / "settings.json", settings | {"kernel": "numba" if run.compiled else "numpy"})
