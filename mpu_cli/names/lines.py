@@ -29,6 +29,7 @@ _DAMAGED = (
     "this line is damaged: it has bytes that are not UTF-8 text, though other characters of the file are; correct it, "
     "or drop these bytes, such as by iconv -c -f UTF-8 -t UTF-8"
 )
+_HAS_NUL = "this has NUL bytes, so it is binary, or UTF-32 text; save it as UTF-8 text"
 _BOM = "\ufeff"
 _LEAST_EXPANDED = 1 << 23  # bytes
 _MOST_EXPANSION = 250  # more than in any text that people write
@@ -118,7 +119,7 @@ def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Itera
         if not raw:
             return
         if is_top and not raw.isspace():
-            if problem := problem_of(raw):
+            if problem := problem_of(raw) or _HAS_NUL * (b"\0" in raw):
                 raise InputError(source, number, problem)
             is_top = False
         if len(raw) > MAX_LINE_BYTES and len(raw.rstrip(b"\r\n")) > MAX_LINE_BYTES:

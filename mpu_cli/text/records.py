@@ -90,7 +90,8 @@ def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = 
             try:
                 fields, problem = json_value(line), "this is not a JSON object with fields; each line should be one"
             except ValueError as error:
-                fields, problem = None, f"{error}; each line should be one object"
+                is_old = "\r" in line.strip()
+                fields, problem = None, OLD_LINE_ENDS if is_old else f"{error}; each line should be one object"
             yield Row(number, fields) if isinstance(fields, dict) else Bad(number, problem)
 
 
@@ -272,7 +273,8 @@ class RecordReader:
             try:
                 yield self._record(row)
             except ValueError as error:
-                yield Bad(row.line, str(error))
+                of = f" (document {row.fields.get('document_id')!r})" * Path(self._source).is_dir()
+                yield Bad(row.line, f"{error}{of}")
 
     def good(self, skip_bad: bool = False) -> Iterator[Record]:
         """Yield good records; InputError also at the first bad one, unless bad ones are skipped."""

@@ -36,6 +36,8 @@ OTHER_FORMATS = {
     "xls": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
     "feather": b"ARROW1\0\0",
     "404": b"404: Not Found",
+    "UTF-32": "a b".encode("utf-32"),
+    "zeros": bytes(100),
 }
 
 
