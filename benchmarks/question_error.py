@@ -13,11 +13,11 @@ from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.questions import draw, fit
 from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.sample import Instances, Sample
+from mpu_cli.core.selection import estimate_frequency
 from mpu_cli.runtime.run import Run
 
 SIZES = (20, 40, 100, 200)
@@ -37,7 +37,7 @@ def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[i
     share, of_labels = labels.nnz / true.sum(), labels.sum(axis=0) / true
     sample = Sample(Instances(Features.of(of.X), labels), FrequencyOptions.sample, None, run)
     probabilities = sample.naive_probabilities()
-    automatic = estimate(probabilities, labels).c
+    automatic = estimate_frequency(sample, scores=probabilities).overall.c
     for size in SIZES:
         asked = draw(sample.answered(probabilities, Answers.none())[0], size, seed)
         answers = Answers(asked.rows, asked.columns, Y[asked.rows, asked.columns])

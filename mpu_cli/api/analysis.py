@@ -67,7 +67,7 @@ def estimate_c(
         Pr(s=1 | x) from any classifier of annotated against unannotated that has not seen the instance, for example
         from `sklearn.model_selection.cross_val_predict`. bbe uses only their order.
     per_label : bool
-        Whether to estimate c for each label. These estimates are much less certain than the overall c.
+        Whether to return c of each label: the overall c, unless labels clearly differ.
     method : {"bbe", "e1", "e2", "e3"}
         bbe: best bin. e1, e2, e3: Elkan and Noto 2008.
     **keywords
@@ -78,11 +78,12 @@ def estimate_c(
     -------
     FrequencyEstimate
         `c`, its 90 % bootstrap `interval`, the `labels` (columns of y) used to estimate it, and whether one of them is
-        `predictable`. Its `assumption`: every true label is annotated with the same probability; if these differ, c
-        is that of the labels annotated best; if features make no label certain, the true c is higher. If
-        (nearly) every annotated instance has exactly one label, c is unknown: NaN, without an interval.
+        `predictable`. Its `assumption`: every true label is annotated with the same probability, or with its label's
+        own; if these differ otherwise, c is that of the labels annotated best; if features make no label certain, the
+        true c is higher. If (nearly) every annotated instance has exactly one label, c is unknown: NaN, without an
+        interval.
         With `per_label`: SingleFrequencies, whose `c`, `intervals` (90 %) and `pooled` have an entry for each column
-        of y; `pooled` marks labels with too few annotations, which get the overall c.
+        of y; `pooled` marks labels with too few annotations, whose c comes from the other labels.
 
     Examples
     --------
@@ -114,7 +115,7 @@ def estimate_c(
     if estimate.one_label_each:
         estimate = replace(estimate, c=np.nan, interval=None)
     elif per_label:
-        return scored.singly(estimate, method).of_all(annotations.width, annotations.columns, estimate.c)
+        return scored.singly(estimates).of_all(annotations.width, annotations.columns, estimate.c)
     left_out = tuple(annotations.columns[list(estimate.left_out)].tolist())
     return replace(estimate, labels=np.sort(annotations.columns[estimate.labels]), left_out=left_out)
 

@@ -8,10 +8,10 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import Calibration, HeldOut, calibrate
 from mpu_cli.core.frequency import questions
-from mpu_cli.core.frequency.estimators import CountedCells, FrequencyEstimate, estimate
+from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, is_estimated
-from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_singly
-from mpu_cli.core.labels.problem import Answers, Problem, least_frequencies
+from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
+from mpu_cli.core.labels.problem import Answers, Problem
 from mpu_cli.core.limits import refuse_too_large
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
 from mpu_cli.core.predictions import Predictions
@@ -21,6 +21,7 @@ from mpu_cli.core.selection import (
     TrainingResult,
     choose_features,
     estimate_frequency,
+    estimate_labels,
     refuse_two_frequencies,
 )
 from mpu_cli.core.thresholds import ExpectedF1, chosen_thresholds
@@ -75,15 +76,13 @@ class Scored:
         with self._run.step("estimating c"):
             return estimate_frequency(self.sample, scores=probabilities, method=method)
 
-    def singly(self, of_all: FrequencyEstimate, method: str) -> SingleFrequencies:
-        """Estimate c of each label in the problem from annotations alone, given an estimate for all labels."""
-        assert self.probabilities is not None  # c of all labels was estimated from them
+    def singly(self, estimates: Estimates) -> SingleFrequencies:
+        """Return the label frequency of each label in the problem, from annotations alone."""
+        assert self.probabilities is not None and estimates.estimate is not None  # c was estimated from them
+        if estimates.single is not None:
+            return estimates.single
         with self._run.step("estimating c of each label"):
-            cells = CountedCells.of(self.probabilities, self.sample.labels, self.sample.verified)
-            single = estimate_singly(cells, method, of_all)
-        labels = self.population.labels
-        every = single.of_all(labels.shape[1], self.sample.columns, of_all.c)
-        return every.at_least(least_frequencies(labels, self.population.verified)[0])
+            return estimate_labels(self.sample, self.probabilities, estimates.estimate)[0]
 
     def answered(self) -> tuple[questions.ScoredCells, Answers] | None:
         """Return the cells of the sample with scores, and the answers on unannotated ones; None without scores."""

@@ -32,8 +32,9 @@ LINEAR, STANDARDISED, LARGEST, RBF = FEATURES = ("linear", "standardised", "larg
 PU_F1, PER_LABEL, MACRO_F1 = CRITERIA = ("pu-f1", "per-label", "macro-f1")
 # The assumption of every estimate of c from annotations alone.
 ASSUMPTION = (
-    "every true label is annotated with the same chance; where chances differ, c is that of the labels annotated best, "
-    "and more labels are missing; where features make no label certain, the true c is higher, and fewer are missing"
+    "every true label is annotated with the same chance, or with its label's own if labels clearly differ; where "
+    "chances differ otherwise, c is that of the labels annotated best, and more are missing; where features make no "
+    "label certain, the true c is higher, and fewer are missing"
 )
 
 

@@ -15,12 +15,24 @@ import numpy as np
 
 from mpu_cli.core.calibration import BinnedCells, HeldOut, calibrate_strata
 from mpu_cli.core.features import SCALINGS, Dominating, RbfFeatures
-from mpu_cli.core.frequency.estimators import ASSUMPTION_OF_GROUPS, REPLICATES, FrequencyEstimate, estimate
+from mpu_cli.core.frequency.estimators import (
+    ASSUMPTION_OF_GROUPS,
+    REPLICATES,
+    CountedCells,
+    FrequencyEstimate,
+    estimate,
+)
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
 from mpu_cli.core.frequency.questions import from_people
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
-from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, estimate_groups, of_all_groups
-from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.frequency.single_frequencies import (
+    SingleFrequencies,
+    estimate_groups,
+    estimate_singly,
+    labels_differ,
+    of_all_groups,
+)
+from mpu_cli.core.labels.problem import Problem, least_frequencies
 from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
@@ -173,6 +185,8 @@ class Estimates:
     estimate: FrequencyEstimate | None = None
     # From human decisions on cells or instances drawn at random; if there are any, c comes from these
     reviewed: ReviewedFrequency | None = None
+    # For each label, if labels differ; `estimate` is for all labels then
+    single: SingleFrequencies | None = None
     # For groups of instances, if there are any; `estimate` is for all groups then
     groups: SingleFrequencies | None = None
     repeated: float = 0.0  # share of the instances that have the features of an earlier one
@@ -196,7 +210,7 @@ class Estimates:
         if self.reviewed is not None:
             rates = self.reviewed.rates
         else:
-            rates = np.full(q, self.overall.c)
+            rates = np.full(q, self.overall.c) if self.single is None else self.single.c.copy()
             if self.estimate is not None:
                 rates[list(self.estimate.left_out)] = 1.0
         return rates if given is None else np.where(np.isnan(given), rates, given)
@@ -392,13 +406,17 @@ def estimate_frequency(
     `scores`: of the sample, out of fold, from 0 to 1. Default: from a linear model that is learned here.
     """
     population = sample.population
-    estimated = groups = automatic = answered = None
+    estimated = single = groups = automatic = answered = None
     if not population.is_reviewed or sample.has_evidence:
         probabilities = sample.naive_probabilities(tick) if scores is None else scores
         verified = sample.verified and sample.verified.block(sample.pool)
         pooled, labels = probabilities[:, sample.pool], sample.labels[:, sample.pool]
         folds = sample.fold_of_instances
         of_sample = estimate(pooled, labels, method, REPLICATES, sample.run.seed, verified, folds)
+        may_differ = method == "bbe" and population.groups is None and len(population.annotations) <= FEW_LABELS
+        if may_differ and labels_differ(CountedCells.of(pooled, labels, verified), of_sample):
+            single, implied = estimate_labels(sample, probabilities, of_sample)
+            of_sample = of_sample if of_sample.one_label_each else implied  # unknown, although labels differ
         estimated = sample.of_all_labels(of_sample)
         automatic = of_sample.c
         if population.answers is not None:
@@ -410,11 +428,25 @@ def estimate_frequency(
             estimated = of_all_groups(groups, estimated, population.groups.sums(np.diff(by_chance.indptr)))
     return Estimates(
         estimate=estimated,
+        single=single,
         reviewed=from_people(population, automatic, answered),
         groups=groups,
         repeated=population.share_repeated,
         dominating=population.dominating,
     )
+
+
+def estimate_labels(
+    sample: Sample, probabilities: np.ndarray, of_all: FrequencyEstimate
+) -> tuple[SingleFrequencies, FrequencyEstimate]:
+    """Estimate c of each label of the problem from annotations alone, and return the estimate of all that these imply.
+
+    `probabilities`: of the sample, float32, out of fold.
+    """
+    single, implied = estimate_singly(CountedCells.of(probabilities, sample.labels, sample.verified), of_all)
+    labels, verified = sample.population.labels, sample.population.verified
+    every = single.of_all(labels.shape[1], sample.columns, implied.c)
+    return every.at_least(least_frequencies(labels, verified)[0]), implied
 
 
 def _choose(

@@ -63,7 +63,7 @@ def test_the_readable_report(run, digits, tmp_path):
     assert first.startswith("label frequency c  ")
     assert re.search(r"\(90 % interval 0\.9\d\d to 1\.000\)$", first)
     assert re.match(r"missing labels     \d+\.\d%, about [\d,]+$", missing)  # or more, or fewer
-    assert assumes.startswith("assumes            every true label is annotated with the same chance; where chances")
+    assert assumes.startswith("assumes            every true label is annotated with the same chance, or")
     assert checked.startswith("to check it        answer 40 questions")
     assert re.match(r"rests on           \d+ of 18 labels( that features distinguish best)? \(method bbe\)$", rests)
     names, *steps = result.stderr.splitlines()

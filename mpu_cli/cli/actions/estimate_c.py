@@ -61,7 +61,7 @@ def command(
     estimates = scored.estimates(method)
     report, c, alone = report_of(estimates, data, method), estimates.overall.c, estimates.estimate
     names = None if by_number else data.names
-    single = scored.singly(alone, method) if per_label and not is_by_people and alone is not None else None
+    single = scored.singly(estimates) if per_label and not is_by_people and alone is not None else None
     if (reviewed := estimates.reviewed) is not None:
         single = SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
     if output is not None:

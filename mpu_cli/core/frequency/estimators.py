@@ -45,7 +45,7 @@ _FEWEST_POSITIVES = 10
 # Features predict a label well if the share annotated is surely this many times larger in its bin than overall.
 _PREDICTABLE_LIFT = 2.0
 # Above this, c is near 1, however frequent the labels are.
-_NEARLY_COMPLETE = 0.95
+NEARLY_COMPLETE = 0.95
 # If at most this share of the annotated instances has several labels, each is taken to have one.
 _MOST_WITH_SEVERAL = 0.01
 # A label annotated in at least this share of the instances says nothing about c.
@@ -120,7 +120,7 @@ class FrequencyEstimate:
             )
         if self.predictable:
             return None
-        too_low = "; it may be too low, and the expected micro-F1 too high" * (self.c < _NEARLY_COMPLETE)
+        too_low = "; it may be too low, and the expected micro-F1 too high" * (self.c < NEARLY_COMPLETE)
         return (
             f"c = {self.c:.3f} is unreliable: annotations are too few, labels too frequent, or the features predict "
             f"them too poorly{too_low}; if you know c, give it"
@@ -268,7 +268,7 @@ def _is_predictable(statistic: _Statistic, cells: CountedCells) -> bool:
     c = statistic.c(np.ones(len(cells.counted)))
     base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.counted[:, statistic.labels])
     lowest = c if statistic.lowest is None else statistic.lowest
-    return bool(lowest >= _PREDICTABLE_LIFT * base or (c >= _NEARLY_COMPLETE and lowest >= base))
+    return bool(lowest >= _PREDICTABLE_LIFT * base or (c >= NEARLY_COMPLETE and lowest >= base))
 
 
 def _frequency(value: float) -> float:

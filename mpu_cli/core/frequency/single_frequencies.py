@@ -15,15 +15,20 @@ from scipy.special import expit, log_expit, xlog1py
 
 from mpu_cli.core.frequency.estimators import (
     FEWEST_ANNOTATIONS,
+    IMPURITY,
+    NEARLY_COMPLETE,
     WIDEST,
     Z_90,
     CountedCells,
     FrequencyEstimate,
     estimate,
-    estimate_per_label,
 )
 from mpu_cli.core.labels.problem import InstanceGroups, VerifiedLabels
 
+# Labels differ if this makes the annotations of each more probable, on average by this factor.
+_EVIDENCE = 2.0
+# The least frequency of a label that differs, as a share of that of the labels annotated best.
+_LEAST_SHARE = 0.2
 # The grid of ceilings.
 CEILINGS = np.geomspace(0.02, 1, 40)
 # Agreement is judged by at most this many labels, those with most annotations.
@@ -50,8 +55,8 @@ class SingleFrequencies:
 
     c: np.ndarray  # float64, shape (q,)
     intervals: np.ndarray  # float64, shape (q, 2): 90 %
-    # bool, shape (q,): whether c is that of all labels, or of all small groups or instances, because there are too few
-    # annotations
+    # bool, shape (q,): whether c comes from other labels, or from all small groups or instances, because there are too
+    # few annotations
     pooled: np.ndarray
     # bool, shape (q,): whether each annotated instance of a group has one label, so that c is unknown; empty for labels
     unknown: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
@@ -85,37 +90,68 @@ def missing(annotations: np.ndarray, cells: np.ndarray, c: np.ndarray, of_all: f
     return np.minimum(scaled, cells - annotations)
 
 
-def estimate_singly(cells: CountedCells, method: str, of_all: FrequencyEstimate) -> SingleFrequencies:
-    """Estimate the label frequency of each label.
+def labels_differ(cells: CountedCells, of_all: FrequencyEstimate) -> bool:
+    """Return whether labels have frequencies of their own; not if that of all labels is nearly 1."""
+    return of_all.c < NEARLY_COMPLETE and agreement(cells)[1] > _EVIDENCE
 
-    `method`: {"bbe", "e1", "e2", "e3"}: for each label's own estimate (`estimators`).
+
+def estimate_singly(cells: CountedCells, of_all: FrequencyEstimate) -> tuple[SingleFrequencies, FrequencyEstimate]:
+    """Estimate the label frequency of each label, and return the estimate of all labels that these imply.
+
+    `of_all`: from the labels annotated best; each label has its c, unless labels differ.
     """
-    agreeing = agreement(cells)
-    alone = estimate_per_label(cells, method)
-    is_pooled = np.isnan(alone)
-    c = np.where(is_pooled, of_all.c, alone) ** (1 - agreeing) * of_all.c**agreeing
+    (agreeing, _), likelihood = agreement(cells), _likelihoods(cells)
+    annotations, c = cells.annotated.sum(axis=0), np.full(cells.annotated.shape[1], of_all.c)
+    is_pooled, implied = annotations < FEWEST_ANNOTATIONS, of_all
+    if labels_differ(cells, of_all):
+        posterior = _prior(of_all.c, agreeing)[:, None] * likelihood
+        posterior /= posterior.sum(axis=0)
+        c = CEILINGS @ posterior
+        counts = annotations.astype(float)
+        counts[list(of_all.left_out)] = 0
+        implied = _implied(of_all, counts, c, posterior)
 
-    at_least, at_most = _ends_of_ceilings(cells)
+    at_least, at_most = _ends_of_ceilings(likelihood)
     low, high = (of_all.c, of_all.c) if of_all.interval is None else of_all.interval
     if not of_all.predictable:
         high = 1.0
     high += (1 - agreeing) * (1 - high)
-    true = np.maximum(cells.annotated.sum(axis=0), 1) / c
+    true = np.maximum(annotations, 1) / c
     ends = [np.minimum(at_least, low - _chance(low, true)), np.maximum(at_most, high + _chance(high, true))]
     intervals = np.transpose([np.minimum(ends[0], c), np.maximum(ends[1], c)]).clip(CEILINGS[0], 1)
-    return SingleFrequencies(c, intervals, is_pooled)
+    return SingleFrequencies(c, intervals, is_pooled), implied
 
 
-def _ends_of_ceilings(cells: CountedCells) -> np.ndarray:
+def _prior(c: float, agreeing: float) -> np.ndarray:
+    """Return the prior of the frequencies on the grid: this share of them near c, the others from c / 5 to c."""
+    c = max(c, CEILINGS[0])
+    near, lower = np.exp(-((np.log(CEILINGS / c) / _DEVIATION) ** 2) / 2), CEILINGS * (_LEAST_SHARE * c <= CEILINGS)
+    lower[c < CEILINGS] = 0  # the grid is logarithmic: uniform is proportional to c
+    prior: np.ndarray = agreeing * near / near.sum() + (1 - agreeing) * lower / lower.sum()
+    return prior
+
+
+def _implied(of_all: FrequencyEstimate, counts: np.ndarray, c: np.ndarray, posterior: np.ndarray) -> FrequencyEstimate:
+    """Return the estimate of all labels from those of each, and from the posterior of their true annotations.
+
+    `counts`, `c`: float64, shape (q,). `posterior`: float64, shape (G, q).
+    """
+    mean, square = CEILINGS**-1 @ posterior, CEILINGS**-2 @ posterior
+    true, spread = counts @ mean, Z_90 * np.sqrt(counts**2 @ (square - mean**2))
+    total = counts.sum()
+    overall = float(total / (counts / c).sum())
+    low, high = total / (true + spread), min(IMPURITY * total / max(true - spread, total), 1.0)
+    interval = min(float(low), overall), max(float(high), overall)
+    predictable = of_all.predictable and interval[1] - interval[0] <= WIDEST
+    return replace(of_all, c=overall, interval=interval, predictable=predictable)
+
+
+def _ends_of_ceilings(likelihood: np.ndarray) -> np.ndarray:
     """Return the ends of the 90 % intervals of the ceilings, with a uniform prior: shape (2, q)."""
     edges = np.append(np.sqrt(CEILINGS[:-1] * CEILINGS[1:]), 1.0)
-    ends = []
-    for start in range(0, cells.annotated.shape[1], _LABELS):
-        columns = range(start, min(start + _LABELS, cells.annotated.shape[1]))
-        posterior = _likelihood(cells, columns) * CEILINGS[:, None]  # the grid is logarithmic
-        below = np.cumsum(posterior / posterior.sum(axis=0), axis=0)
-        ends += [np.interp([0.05, 0.95], of_label, edges) for of_label in below.T]
-    return np.transpose(ends)
+    posterior = likelihood * CEILINGS[:, None]  # the grid is logarithmic
+    below = np.cumsum(posterior / posterior.sum(axis=0), axis=0)
+    return np.transpose([np.interp([0.05, 0.95], of_label, edges) for of_label in below.T])
 
 
 def _chance(c: float, true: np.ndarray) -> np.ndarray:
@@ -123,20 +159,21 @@ def _chance(c: float, true: np.ndarray) -> np.ndarray:
     return Z_90 * np.sqrt(c * (1 - c) / true)
 
 
-def agreement(cells: CountedCells) -> float:
-    """Estimate the share of the labels whose ceilings agree on one c: 0 if all labels have too few annotations.
+def agreement(cells: CountedCells) -> tuple[float, float]:
+    """Estimate the share of the labels whose ceilings agree on one c, and the evidence that some do not.
 
     Ceilings are a mixture of ceilings near one c and of lower ones:
 
         c_k ~ pi exp(N(log c, 0.1^2)) + (1 - pi) U(0, c).
 
-    The most probable pi is returned, at its best c.
+    Returns: the most probable pi, at its best c: 0 if all labels have too few annotations; and how many times as
+    probable it makes the annotations of a label as pi = 1 at its best c does: the geometric mean.
     """
     annotations = cells.annotated.sum(axis=0)
     most = np.argsort(-annotations, kind="stable")[:_MOST_LABELS]
     columns = np.sort(most[annotations[most] >= FEWEST_ANNOTATIONS])
     if not len(columns):
-        return 0.0
+        return 0.0, 1.0
     likelihood = _likelihood(cells, columns.tolist())
     logs = np.log(CEILINGS)
     near = np.exp(-(((logs[:, None] - logs) / _DEVIATION) ** 2) / 2)
@@ -144,7 +181,13 @@ def agreement(cells: CountedCells) -> float:
     agree, lower = ((weights / weights.sum(axis=1, keepdims=True)) @ likelihood for weights in (near, below))
     mixed = _SHARES[:, None] * agree[:, None] + (1 - _SHARES[:, None]) * lower[:, None]  # (G, P, q)
     by_share = np.log(np.maximum(mixed, np.finfo(float).tiny)).sum(axis=2).max(axis=0)
-    return float(_SHARES[np.argmax(by_share)])
+    return float(_SHARES[np.argmax(by_share)]), float(np.exp((by_share.max() - by_share[-1]) / len(columns)))
+
+
+def _likelihoods(cells: CountedCells) -> np.ndarray:
+    """Return the likelihood of each of `CEILINGS` for all labels: float64, shape (G, q)."""
+    columns = range(cells.annotated.shape[1])
+    return np.hstack([_likelihood(cells, columns[start : start + _LABELS]) for start in columns[::_LABELS]])
 
 
 def _likelihood(cells: CountedCells, columns: Sequence[int]) -> np.ndarray:
