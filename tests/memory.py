@@ -1,26 +1,34 @@
 """How much memory a test may take."""
 
+import gc
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
-def peak_below(most: int) -> Iterator[None]:
-    """Fail where Python and NumPy have so many bytes, or more, beyond what was there."""
+def _traced() -> Iterator[None]:
+    """Trace memory; what earlier tests left neither counts nor decides when garbage is collected."""
+    gc.freeze()
+    gc.collect()
     tracemalloc.start()
     try:
         yield
-        assert tracemalloc.get_traced_memory()[1] < most
     finally:
         tracemalloc.stop()
+        gc.unfreeze()
+
+
+@contextmanager
+def peak_below(most: int) -> Iterator[None]:
+    """Fail where Python and NumPy have so many bytes, or more, beyond what was there."""
+    with _traced():
+        yield
+        assert tracemalloc.get_traced_memory()[1] < most
 
 
 def peak(action: Callable[[], object]) -> int:
     """Do something; return how many bytes Python and NumPy had at most, beyond what was there."""
-    tracemalloc.start()
-    try:
+    with _traced():
         action()
         return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
