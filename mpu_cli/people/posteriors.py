@@ -222,7 +222,7 @@ def missing_labels(
         expected, low, high = by_chance * (1 - c) / c, *np.full((2, len(c)), np.nan)
         least, most = ((by_chance * (1 / np.minimum(c * ratio, 1) - 1)).sum() for ratio in range_of_c[::-1])
         spread = Z_90 * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # if c is given, only chance counts
-        of_all = [expected.sum(), max(least - spread, 0.0), most + spread]
+        of_all = [expected.sum(), max(least - spread, 0.0), max(most + spread, expected.sum())]  # of equals, rounded
     of_labels = Count(*(np.minimum(numbers, room) for numbers in (expected, low, high)))
     return of_labels, Count(*np.minimum(of_all, room.sum()).tolist())
 
