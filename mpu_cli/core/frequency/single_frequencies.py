@@ -104,7 +104,7 @@ def estimate_singly(cells: CountedCells, of_all: FrequencyEstimate) -> tuple[Sin
     annotations, c = cells.annotated.sum(axis=0), np.full(cells.annotated.shape[1], of_all.c)
     is_pooled, implied = annotations < FEWEST_ANNOTATIONS, of_all
     if labels_differ(cells, of_all):
-        posterior = _prior(of_all.c, agreeing)[:, None] * likelihood
+        posterior = _prior(of_all.c, agreeing)[:, None] * np.maximum(likelihood, np.finfo(float).tiny)
         posterior /= posterior.sum(axis=0)
         c = CEILINGS @ posterior
         counts = annotations.astype(float)
@@ -169,9 +169,10 @@ def agreement(cells: CountedCells) -> tuple[float, float]:
     Returns: the most probable pi, at its best c: 0 if all labels have too few annotations; and how many times as
     probable it makes the annotations of a label as pi = 1 at its best c does: the geometric mean.
     """
-    annotations = cells.annotated.sum(axis=0)
+    informative = cells.informative()
+    annotations = cells.annotated[:, informative].sum(axis=0)
     most = np.argsort(-annotations, kind="stable")[:_MOST_LABELS]
-    columns = np.sort(most[annotations[most] >= FEWEST_ANNOTATIONS])
+    columns = np.sort(informative[most[annotations[most] >= FEWEST_ANNOTATIONS]])
     if not len(columns):
         return 0.0, 1.0
     likelihood = _likelihood(cells, columns.tolist())

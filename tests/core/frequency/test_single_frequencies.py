@@ -5,7 +5,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn.metrics import f1_score
 
-from mpu_cli import MPUClassifier, estimate_c
+from mpu_cli import MPUClassifier, MpuWarning, estimate_c
 from mpu_cli.core.frequency.estimators import CountedCells, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.single_frequencies import (
@@ -74,6 +74,16 @@ def test_labels_that_differ_have_frequencies_of_their_own():
     true = (labels.sum(axis=0) / kept).sum()
     assert of_all.c == pytest.approx(labels.nnz / true, rel=0.1)
     assert of_all.interval[0] <= labels.nnz / true <= of_all.interval[1]
+
+
+def test_a_label_of_nearly_all_instances_does_not_make_labels_differ():
+    P, S = beside(
+        separable(3000, 6, 0.4), (np.full((3000, 1), 0.98, np.float32), as_labels(np.arange(3000)[:, None] > 60))
+    )
+    with pytest.warns(MpuWarning, match="left out"):
+        found, single = estimate_c(scores=P, y=S), estimate_c(scores=P, y=S, per_label=True)
+    assert found.c == pytest.approx(0.4, abs=0.03)
+    assert_array_equal(single.c[:6], found.c)
 
 
 def test_a_model_learns_with_frequencies_of_their_own():
