@@ -420,7 +420,8 @@ def estimate_frequency(
         estimated = sample.of_all_labels(of_sample)
         automatic = of_sample.c
         if population.answers is not None:
-            answered = sample.answered(probabilities, population.answers)
+            cells, answers = sample.answered(probabilities, population.answers)
+            answered = replace(cells, single=None if single is None else single.c[sample.columns]), answers
         if population.groups is not None and sample.groups is not None:
             groups = estimate_groups(pooled, labels, sample.groups, of_sample, verified, folds)
             annotated, known = population.labels, population.verified

@@ -39,7 +39,7 @@ _STEP = 0.25
 _KAPPAS = np.arange(-9.0, 7.1, 0.25)
 _ETAS = np.arange(-4.5, 7.1, 0.15)
 _CELLS = Grid(expit(np.append(_ETAS - 0.075, _ETAS[-1] + 0.075)), expit(_ETAS))
-# The grids of mu, b, tau and d, and their priors: for one c for all labels, with b = 0, and for any c.
+# The grids of mu, b, tau and d, and their priors: for c from annotations alone, with the first b, and for any c.
 _MUS = np.arange(-4.0, 6.1, 0.2)
 _SLOPES = np.array([0.0, 0.25, 0.5, 0.75])
 _TAUS = np.array([0.1, 0.3, 0.6, 1.0])
@@ -48,7 +48,7 @@ _OF_ONE = {"mu": 0.1, "depth": 0.05}
 _OF_ANY = {"mu": 1.5, "depth": 0.25}
 _SHARE_OF_ONE = 0.3
 _TAUS_OF_ANY = np.array([0.02, 0.32, 0.33, 0.33])
-# x is clipped at these quantiles, since it is noisy for labels with few annotations.
+# x from `shown` is clipped at these quantiles, since it is noisy for labels with few annotations.
 _TAILS = 0.1
 _LEAST_SHOWN, _COUNTS_FOR = 0.001, 2
 # Standard deviation of the log number of missing labels due to the form of r.
@@ -77,6 +77,7 @@ class ScoredCells:
     shown: np.ndarray
     columns: np.ndarray  # int, shape (q,): the numbers of these labels
     weights: np.ndarray | None = None  # float64, shape (q,): how many labels each represents; None: only itself
+    single: np.ndarray | None = None  # float64, shape (q,): c of each label from annotations alone, if labels differ
 
     @classmethod
     def of(
@@ -108,11 +109,17 @@ class ScoredCells:
         return cls(scores, missing, unanswered, there, shown, columns, weights)
 
     def sureness(self, share: np.ndarray) -> np.ndarray:
-        """Return x of each label, shape (q,): log odds of `shown`, clipped, centred at the mean weighted by `share`."""
-        log_odds = logit(np.clip(self.shown, _LEAST_SHOWN, 1 - _LEAST_SHOWN))
-        order = np.argsort(log_odds)
-        ends = np.searchsorted(np.cumsum(share[order]), np.array([_TAILS, 1 - _TAILS]) * share.sum())
-        x = log_odds.clip(*log_odds[order[np.minimum(ends, len(order) - 1)]])
+        """Return x of each label, shape (q,): log odds, centred at the mean weighted by `share`.
+
+        They are those of `single` if labels differ, else of `shown`, clipped.
+        """
+        if self.single is not None:
+            x = logit(np.clip(self.single, _LEAST_SHOWN, 1 - _LEAST_SHOWN))
+        else:
+            log_odds = logit(np.clip(self.shown, _LEAST_SHOWN, 1 - _LEAST_SHOWN))
+            order = np.argsort(log_odds)
+            ends = np.searchsorted(np.cumsum(share[order]), np.array([_TAILS, 1 - _TAILS]) * share.sum())
+            x = log_odds.clip(*log_odds[order[np.minimum(ends, len(order) - 1)]])
         return x - np.average(x, weights=share)
 
     @cached_property
@@ -209,7 +216,8 @@ def fit(
     shapes = density / density.sum(axis=1, keepdims=True)  # (H, J): a normal of each tau and mu
     centred = np.append(cells.sureness(share) if share.any() else np.zeros(q), 0.0)  # the last: of any other label
     fits = []
-    for slope, prior in zip(_SLOPES, _prior(automatic, none_missing), strict=True):
+    slopes = _SLOPES if cells.single is None else 1 - _SLOPES  # the first: that of the automatic estimate
+    for slope, prior in zip(slopes, _prior(automatic, none_missing), strict=True):
         moved = _moved(likelihood, slope * centred[answered])  # along log odds of c, less b x
         marginal = np.maximum(moved @ shapes.T, np.finfo(float).tiny)  # (D, answered, H)
         fits.append((slope * centred, moved, marginal, np.log(prior) + np.log(marginal).sum(axis=1) + constant))
@@ -325,7 +333,9 @@ def chances(weight: np.ndarray, n: int) -> np.ndarray:
 
 
 def _prior(automatic: float | None, none_missing: bool) -> np.ndarray:
-    """Return the joint prior of b, d, and (tau, mu), a mixture of one c for all labels and any c: shape (B, D, H).
+    """Return the joint prior of b, d, and (tau, mu): shape (B, D, H).
+
+    A mixture of c from annotations alone, of all labels or, if labels differ, of each (then b = 1), and any c.
 
     If all answers are no, c is high, but it is unknown how high: then an automatic estimate near 1 gets a wide prior.
     """

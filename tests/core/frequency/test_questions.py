@@ -141,6 +141,18 @@ def test_such_a_label_is_taken_for_like_those_that_the_features_show_as_surely()
     assert_allclose(fitted.by_label.mean()[14:], [0.85, 0.25], atol=0.2)
 
 
+def test_estimates_of_labels_that_differ_are_their_prior():
+    c, errors = np.linspace(0.15, 0.9, 20), []
+    for seed in range(3):
+        Y, _, cells = collection(c, seed=seed)
+        estimated = c + np.random.default_rng(seed).normal(0, 0.05, 20)
+        answers = asked(Y, cells, 40, seed)
+        found = (fit(some, answers, 0.5).by_label.mean() for some in (cells, replace(cells, single=estimated)))
+        errors.append([np.abs(np.log(one / c)).mean() for one in found])
+    without, using = np.mean(errors, axis=0)
+    assert using < 0.8 * without
+
+
 def test_complete_and_ignored_cells_are_left_out_and_decided_ones_are_not_asked():
     _, S, _ = collection(np.full(2, 0.5), n=10)
     S[:, 0] = np.arange(10) < 5
