@@ -244,18 +244,6 @@ def estimate(
     )
 
 
-def estimate_per_label(cells: CountedCells, method: str) -> np.ndarray:
-    """Estimate a label frequency for each label: float64, shape (q,); NaN if it has fewer than 50 annotations.
-
-    `method`: as for `estimate`.
-    """
-    annotations = cells.annotated.sum(axis=0)
-    frequencies = np.full(len(annotations), np.nan)
-    for k in np.flatnonzero(annotations >= FEWEST_ANNOTATIONS):
-        frequencies[k] = _frequency(METHODS[method](cells.of_labels(np.array([k]))).c(np.ones(len(cells.annotated))))
-    return frequencies
-
-
 def _one_label_each(labels: csr_array) -> bool:
     labels_of_instances = np.diff(labels.indptr)
     several = np.count_nonzero(labels_of_instances > 1)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.estimators import CountedCells, estimate, estimate_per_label
+from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
@@ -67,9 +67,10 @@ class Method:
         else:
             settings = replace(settings, cost=self.cost)
             held_out = dense_out_of_fold(sample.task(ones, settings), sample.fold_rows)
-        pooled = estimate(held_out, sample.labels, self.c_method)
-        alone = estimate_per_label(CountedCells.of(held_out, sample.labels, None), self.c_method)
-        self.c = np.where(np.isnan(alone), pooled.c, alone)  # the pooled c for labels with few annotations
+        every, labels = np.arange(q), sample.labels
+        enough = labels.sum(axis=0) >= FEWEST_ANNOTATIONS  # the others have c of all labels
+        self.c = np.full(q, estimate(held_out, labels, self.c_method).c)
+        self.c[enough] = [estimate(held_out[:, [k]], labels[:, [k]], self.c_method).c for k in every[enough]]
         if self.is_weighted:
             if sample.share < 1:
                 rows = deal(n, self.folds or default_folds(n), run.seed, kin)

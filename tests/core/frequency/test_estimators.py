@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.special import expit
 
-from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, METHODS, CountedCells, estimate, estimate_per_label
+from mpu_cli.core.frequency.estimators import METHODS, estimate
 from tests.core.simulated import as_labels
 from tests.slow import slow
 
@@ -175,14 +175,6 @@ def test_interval_is_that_of_the_seed(method):
     assert first.c == other.c
     assert first.interval != other.interval or method == "e3"
     assert 0 < first.interval[0] <= first.interval[1] <= 1
-
-
-def test_labels_with_few_annotations_have_no_estimate_of_their_own():
-    P = np.linspace(0, 1, 300, dtype=np.float32)[:, None].repeat(3, axis=1)
-    S = as_labels(np.arange(300)[:, None] >= 300 - np.array([FEWEST_ANNOTATIONS - 1, FEWEST_ANNOTATIONS, 0]))
-    few, enough, none = estimate_per_label(CountedCells.of(P, S, None), "bbe")
-    assert np.isnan([few, none]).all()
-    assert enough == 1
 
 
 def test_best_bin_goes_by_the_order_of_scores_of_each_label_alone():
