@@ -48,7 +48,7 @@ _OF_ONE = {"mu": 0.1, "depth": 0.05}
 _OF_ANY = {"mu": 1.5, "depth": 0.25}
 _SHARE_OF_ONE = 0.3
 _TAUS_OF_ANY = np.array([0.02, 0.32, 0.33, 0.33])
-# x from `shown` is clipped at these quantiles, since it is noisy for labels with few annotations.
+# x is clipped at these quantiles, since it is noisy for labels with few annotations.
 _TAILS = 0.1
 _LEAST_SHOWN, _COUNTS_FOR = 0.001, 2
 # Standard deviation of the log number of missing labels due to the form of r.
@@ -109,17 +109,15 @@ class ScoredCells:
         return cls(scores, missing, unanswered, there, shown, columns, weights)
 
     def sureness(self, share: np.ndarray) -> np.ndarray:
-        """Return x of each label, shape (q,): log odds, centred at the mean weighted by `share`.
+        """Return x of each label, shape (q,): log odds, clipped, centred at the mean weighted by `share`.
 
-        They are those of `single` if labels differ, else of `shown`, clipped.
+        They are those of `single` if labels differ, else of `shown`.
         """
-        if self.single is not None:
-            x = logit(np.clip(self.single, _LEAST_SHOWN, 1 - _LEAST_SHOWN))
-        else:
-            log_odds = logit(np.clip(self.shown, _LEAST_SHOWN, 1 - _LEAST_SHOWN))
-            order = np.argsort(log_odds)
-            ends = np.searchsorted(np.cumsum(share[order]), np.array([_TAILS, 1 - _TAILS]) * share.sum())
-            x = log_odds.clip(*log_odds[order[np.minimum(ends, len(order) - 1)]])
+        shown = self.shown if self.single is None else self.single
+        log_odds = logit(np.clip(shown, _LEAST_SHOWN, 1 - _LEAST_SHOWN))
+        order = np.argsort(log_odds)
+        ends = np.searchsorted(np.cumsum(share[order]), np.array([_TAILS, 1 - _TAILS]) * share.sum())
+        x = log_odds.clip(*log_odds[order[np.minimum(ends, len(order) - 1)]])
         return x - np.average(x, weights=share)
 
     @cached_property
