@@ -77,7 +77,7 @@ def estimate_c(
     Returns
     -------
     FrequencyEstimate
-        `c`, its 90 % bootstrap `interval`, the `labels` (columns of y) used to estimate it, and whether one of them is
+        `c`, its 90 % `interval`, the `labels` (columns of y) used to estimate it, and whether one of them is
         `predictable`. Its `assumption`: every true label is annotated with the same probability, or with its label's
         own; if these differ otherwise, c is that of the labels annotated best; if features make no label certain, the
         true c is higher. If (nearly) every annotated instance has exactly one label, c is unknown: NaN, without an

@@ -8,9 +8,9 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import Calibration, HeldOut, calibrate
 from mpu_cli.core.frequency import questions
-from mpu_cli.core.frequency.estimators import estimate
+from mpu_cli.core.frequency.estimators import CountedCells, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, is_estimated
-from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
+from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, intervals_of_labels
 from mpu_cli.core.labels.problem import Answers, Problem
 from mpu_cli.core.limits import refuse_too_large
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
@@ -21,7 +21,6 @@ from mpu_cli.core.selection import (
     TrainingResult,
     choose_features,
     estimate_frequency,
-    estimate_labels,
     refuse_two_frequencies,
 )
 from mpu_cli.core.thresholds import ExpectedF1, chosen_thresholds
@@ -82,7 +81,9 @@ class Scored:
         if estimates.single is not None:
             return estimates.single
         with self._run.step("estimating c of each label"):
-            return estimate_labels(self.sample, self.probabilities, estimates.estimate)[0]
+            cells = CountedCells.of(self.probabilities, self.sample.labels, self.sample.verified)
+            found = intervals_of_labels(cells, estimates.estimate)
+            return self.sample.of_every_label(found, estimates.estimate.c)
 
     def answered(self) -> tuple[questions.ScoredCells, Answers] | None:
         """Return the cells of the sample with scores, and the answers on unannotated ones; None without scores."""

@@ -31,11 +31,16 @@ LINEAR, STANDARDISED, LARGEST, RBF = FEATURES = ("linear", "standardised", "larg
 # The criteria for choosing thresholds (`core.thresholds`): one for all labels or, with the last two, one per label.
 PU_F1, PER_LABEL, MACRO_F1 = CRITERIA = ("pu-f1", "per-label", "macro-f1")
 # The assumption of every estimate of c from annotations alone.
-ASSUMPTION = (
-    "every true label is annotated with the same chance, or with its label's own if labels clearly differ; where "
-    "chances differ otherwise, c is that of the labels annotated best, and more are missing; where features make no "
-    "label certain, the true c is higher, and fewer are missing"
+_OTHERWISE = (
+    "where chances differ otherwise, c is that of the labels annotated best, and more are missing; where features make "
+    "no label certain, the true c is higher, and fewer are missing"
 )
+ASSUMPTION = (
+    "every true label is annotated with the same chance, or with its label's own if labels clearly differ; "
+    f"{_OTHERWISE}"
+)
+# The assumption if each group of instances has its own estimate.
+ASSUMPTION_OF_GROUPS = f"in each group of instances, every true label is annotated with the same chance; {_OTHERWISE}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +85,8 @@ class Options(FrequencyOptions):
     c: "np.ndarray | float | Path | None" = declared(
         PerLabel(LEAST_FREQUENCY, 1, some=True, words=(AUTO,)),
         None,
-        "Label frequency: the share of the true labels that is annotated. auto: estimated. 1: a missing label is a "
-        "negative. A file has one line `label c` per label.",
+        "Label frequency: the share of the true labels that is annotated. auto: estimated, for each label if "
+        "labels clearly differ. 1: a missing label is a negative. A file has one line `label c` per label.",
     )
     threshold: str | float = declared(
         replace(PROBABILITY, words=CRITERIA),

@@ -12,7 +12,16 @@ from mpu_cli.core.features import Columns, Dominating, Features, RbfFeatures, Sc
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import ScoredCells, chances
-from mpu_cli.core.labels.problem import Answers, Problem, annotated_by_chance, joined, kin_of, share_repeated
+from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
+from mpu_cli.core.labels.problem import (
+    Answers,
+    Problem,
+    annotated_by_chance,
+    joined,
+    kin_of,
+    least_frequencies,
+    share_repeated,
+)
 from mpu_cli.core.labels.side_information import Prior
 from mpu_cli.core.limits import refuse_large_sample
 from mpu_cli.core.options import FrequencyOptions
@@ -220,6 +229,12 @@ class Sample:
         columns = self.columns[self.pool]
         left_out = tuple(columns[list(estimate.left_out)].tolist())
         return replace(estimate, labels=columns[estimate.labels], left_out=left_out)
+
+    def of_every_label(self, single: SingleFrequencies, c: float) -> SingleFrequencies:
+        """Return the frequencies of all labels, from those of the sample, and c for the others."""
+        labels, verified = self.population.labels, self.population.verified
+        every = single.of_all(labels.shape[1], self.columns, c)
+        return every.at_least(least_frequencies(labels, verified)[0])
 
     def answered(self, probabilities: np.ndarray, answers: Answers) -> tuple[ScoredCells, Answers]:
         """Return the cells with calibrated naive probabilities, and the answers on unannotated ones of these."""

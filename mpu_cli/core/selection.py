@@ -16,7 +16,6 @@ import numpy as np
 from mpu_cli.core.calibration import BinnedCells, HeldOut, calibrate_strata
 from mpu_cli.core.features import SCALINGS, Dominating, RbfFeatures
 from mpu_cli.core.frequency.estimators import (
-    ASSUMPTION_OF_GROUPS,
     REPLICATES,
     CountedCells,
     FrequencyEstimate,
@@ -32,11 +31,11 @@ from mpu_cli.core.frequency.single_frequencies import (
     labels_differ,
     of_all_groups,
 )
-from mpu_cli.core.labels.problem import Problem, least_frequencies
+from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
-from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, RBF, Options
+from mpu_cli.core.options import ASSUMPTION_OF_GROUPS, LINEAR, MACRO_F1, PU_F1, RBF, Options
 from mpu_cli.core.predictions import FEW_LABELS, Block
 from mpu_cli.core.sample import Instances, Sample, draw_sample, step_for_all, usual_folds
 from mpu_cli.core.sgd import COSTS, LearningTask, Settings, Split, default_settings, learn_labels
@@ -413,15 +412,19 @@ def estimate_frequency(
         pooled, labels = probabilities[:, sample.pool], sample.labels[:, sample.pool]
         folds = sample.fold_of_instances
         of_sample = estimate(pooled, labels, method, REPLICATES, sample.run.seed, verified, folds)
-        may_differ = method == "bbe" and population.groups is None and len(population.annotations) <= FEW_LABELS
-        if may_differ and labels_differ(CountedCells.of(pooled, labels, verified), of_sample):
-            single, implied = estimate_labels(sample, probabilities, of_sample)
-            of_sample = of_sample if of_sample.one_label_each else implied  # unknown, although labels differ
+        can_differ = method == "bbe" and population.groups is None and len(population.annotations) <= FEW_LABELS
+        differ = can_differ and labels_differ(CountedCells.of(pooled, labels, verified), of_sample)
+        if differ is not False:
+            cells = CountedCells.of(probabilities, sample.labels, sample.verified)
+            found, implied = estimate_singly(cells, of_sample)
+            single = sample.of_every_label(found, implied.c) if differ else None
+            if not of_sample.one_label_each:  # c is unknown otherwise, although labels differ
+                of_sample = implied if differ else of_sample.covering(implied)
         estimated = sample.of_all_labels(of_sample)
         automatic = of_sample.c
         if population.answers is not None:
-            cells, answers = sample.answered(probabilities, population.answers)
-            answered = replace(cells, single=None if single is None else single.c[sample.columns]), answers
+            scored, answers = sample.answered(probabilities, population.answers)
+            answered = replace(scored, single=None if single is None else single.c[sample.columns]), answers
         if population.groups is not None and sample.groups is not None:
             groups = estimate_groups(pooled, labels, sample.groups, of_sample, verified, folds)
             annotated, known = population.labels, population.verified
@@ -435,19 +438,6 @@ def estimate_frequency(
         repeated=population.share_repeated,
         dominating=population.dominating,
     )
-
-
-def estimate_labels(
-    sample: Sample, probabilities: np.ndarray, of_all: FrequencyEstimate
-) -> tuple[SingleFrequencies, FrequencyEstimate]:
-    """Estimate c of each label of the problem from annotations alone, and return the estimate of all that these imply.
-
-    `probabilities`: of the sample, float32, out of fold.
-    """
-    single, implied = estimate_singly(CountedCells.of(probabilities, sample.labels, sample.verified), of_all)
-    labels, verified = sample.population.labels, sample.population.verified
-    every = single.of_all(labels.shape[1], sample.columns, implied.c)
-    return every.at_least(least_frequencies(labels, verified)[0]), implied
 
 
 def _choose(

@@ -74,6 +74,15 @@ def test_the_readable_report(run, digits, tmp_path):
     ]
 
 
+def test_labels_that_all_instances_have_are_not_missing(run, corrupted, tmp_path):
+    full = tmp_path / "full.svm"
+    lines = [line.partition(" ") for line in corrupted(0.6).read_text().splitlines()]
+    full.write_text("".join(f"{labels + ',' * bool(labels)}99 {rest}\n" for labels, _, rest in lines))
+    report = estimate(run, full, "--per-label", "-q")
+    *others, last = (row["missing"] for row in report["per_label"])
+    assert last == 0 and sum(others) == pytest.approx(report["missing"])
+
+
 def test_a_table_per_label(run, corrupted):
     """The missing labels of all are those of the pooled c, and estimates that say little are marked."""
     path = corrupted(0.6)

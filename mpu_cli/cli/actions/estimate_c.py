@@ -94,7 +94,7 @@ def command(
             "annotations": data.annotations_of_file.tolist(),
             "c": single.c.tolist(),
             "interval": single.intervals.tolist() if estimates.is_known else [None] * q,
-            "missing": missing(*data.counts_of_file, single.c, c).tolist() if estimates.is_known else [None] * q,
+            "missing": _missing(estimates, data, single) if estimates.is_known else [None] * q,
             "pooled": single.pooled.tolist(),
             "unreliable": single.unreliable.tolist(),
         }
@@ -110,8 +110,7 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
     reviewed, pooled, basis = estimates.reviewed, estimates.estimate, estimates.overall
     found: dict[str, Any] = {}
     if estimates.is_known:
-        left_out = () if reviewed is not None or pooled is None else pooled.left_out
-        counts, cells = (int(np.delete(of_labels, left_out).sum()) for of_labels in data.counts_of_file)
+        counts, cells = (int(np.delete(of_labels, _left_out(estimates)).sum()) for of_labels in data.counts_of_file)
         missing = min(counts * (1 / basis.c - 1), cells - counts)
         found |= {"c": basis.c, "missing_rate": 1 - basis.c, "missing": missing, "interval": basis.interval}
         found |= present(per_group=data.report_of_groups(estimates) or None)
@@ -132,6 +131,19 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
         assert pooled is not None  # estimated from annotations, for lack of anything else
         found |= {"method": method, "labels_used": len(pooled.labels)}
     return found | {"warnings": data.warnings(estimates)}
+
+
+def _left_out(estimates: Estimates) -> list[int]:
+    """Return the columns of the labels that say nothing about c, and are assumed to be complete."""
+    return [] if estimates.reviewed is not None or estimates.estimate is None else list(estimates.estimate.left_out)
+
+
+def _missing(estimates: Estimates, data: TrainingData, single: SingleFrequencies) -> list[float]:
+    """Return how many annotations of each label are missing."""
+    annotations, cells = (of_labels.copy() for of_labels in data.counts_of_file)
+    annotations[_left_out(estimates)] = 0
+    cells[_left_out(estimates)] = 0
+    return missing(annotations, cells, single.c, estimates.overall.c).tolist()
 
 
 def by_people(found: dict[str, Any]) -> list[str]:

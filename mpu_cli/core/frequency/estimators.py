@@ -56,8 +56,6 @@ FEWEST_ANNOTATIONS = 50
 
 # The assumption if (nearly) every annotated instance has exactly one label: then c is unknown.
 ASSUMPTION_OF_ONE_LABEL = "each instance truly has one label only, which its annotations do not show"
-# The assumption if each group of instances has its own estimate.
-ASSUMPTION_OF_GROUPS = f"in each group of instances, {ASSUMPTION}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,6 +92,12 @@ class FrequencyEstimate:
     def assumption(self) -> str:
         """The assumption behind c, which annotations cannot confirm."""
         return ASSUMPTION_OF_ONE_LABEL if self.one_label_each else ASSUMPTION
+
+    def covering(self, other: "FrequencyEstimate") -> "FrequencyEstimate":
+        """Return the same estimate with an interval that contains those of both, which must have one."""
+        assert self.interval is not None and other.interval is not None
+        low, high = min(self.interval[0], other.interval[0]), max(self.interval[1], other.interval[1])
+        return replace(self, interval=(low, high), predictable=self.predictable and high - low <= WIDEST)
 
     def cautions(self, shown: Callable[[int], str] = str) -> list[str]:
         """Name the labels left out; `shown` maps a label's column to its name."""

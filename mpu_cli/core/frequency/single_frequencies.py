@@ -25,8 +25,8 @@ from mpu_cli.core.frequency.estimators import (
 )
 from mpu_cli.core.labels.problem import InstanceGroups, VerifiedLabels
 
-# Labels differ if this makes the annotations of each more probable, on average by this factor.
-_EVIDENCE = 2.0
+# Labels differ, or perhaps do, if this makes the annotations of each more probable, on average by these factors.
+_DIFFER, _MAY_DIFFER = 2.0, 2.0**0.5
 # The least frequency of a label that differs, as a share of that of the labels annotated best.
 _LEAST_SHARE = 0.2
 # The grid of ceilings.
@@ -90,28 +90,35 @@ def missing(annotations: np.ndarray, cells: np.ndarray, c: np.ndarray, of_all: f
     return np.minimum(scaled, cells - annotations)
 
 
-def labels_differ(cells: CountedCells, of_all: FrequencyEstimate) -> bool:
-    """Return whether labels have frequencies of their own; not if that of all labels is nearly 1."""
-    return of_all.c < NEARLY_COMPLETE and agreement(cells)[1] > _EVIDENCE
+def labels_differ(cells: CountedCells, of_all: FrequencyEstimate) -> bool | None:
+    """Return whether labels have frequencies of their own; None if this is open. Not if that of all is nearly 1."""
+    evidence = 1.0 if of_all.c >= NEARLY_COMPLETE else agreement(cells)[1]
+    return None if _MAY_DIFFER < evidence <= _DIFFER else evidence > _DIFFER
 
 
 def estimate_singly(cells: CountedCells, of_all: FrequencyEstimate) -> tuple[SingleFrequencies, FrequencyEstimate]:
-    """Estimate the label frequency of each label, and return the estimate of all labels that these imply.
+    """Estimate the frequencies of labels that differ, and of all labels, which these imply.
 
-    `of_all`: from the labels annotated best; each label has its c, unless labels differ.
+    `of_all`: from the labels annotated best.
     """
-    (agreeing, _), likelihood = agreement(cells), _likelihoods(cells)
-    annotations, c = cells.annotated.sum(axis=0), np.full(cells.annotated.shape[1], of_all.c)
-    is_pooled, implied = annotations < FEWEST_ANNOTATIONS, of_all
-    if labels_differ(cells, of_all):
-        posterior = _prior(of_all.c, agreeing)[:, None] * np.maximum(likelihood, np.finfo(float).tiny)
-        posterior /= posterior.sum(axis=0)
-        c = CEILINGS @ posterior
-        counts = annotations.astype(float)
-        counts[list(of_all.left_out)] = 0
-        implied = _implied(of_all, counts, c, posterior)
+    likelihood, (agreeing, _) = _likelihoods(cells), agreement(cells)
+    posterior = _prior(of_all.c, agreeing)[:, None] * np.maximum(likelihood, np.finfo(float).tiny)
+    posterior /= posterior.sum(axis=0)
+    c, counts = CEILINGS @ posterior, cells.annotated.sum(axis=0, dtype=float)
+    counts[list(of_all.left_out)] = 0
+    return _single(cells, of_all, c, likelihood, agreeing), _implied(of_all, counts, c, posterior)
 
-    at_least, at_most = _ends_of_ceilings(likelihood)
+
+def intervals_of_labels(cells: CountedCells, of_all: FrequencyEstimate) -> SingleFrequencies:
+    """Return the frequency of all labels for each, with the intervals of single labels."""
+    c = np.full(cells.annotated.shape[1], of_all.c)
+    return _single(cells, of_all, c, _likelihoods(cells), agreement(cells)[0])
+
+
+def _single(
+    cells: CountedCells, of_all: FrequencyEstimate, c: np.ndarray, likelihood: np.ndarray, agreeing: float
+) -> SingleFrequencies:
+    annotations, (at_least, at_most) = cells.annotated.sum(axis=0), _ends_of_ceilings(likelihood)
     low, high = (of_all.c, of_all.c) if of_all.interval is None else of_all.interval
     if not of_all.predictable:
         high = 1.0
@@ -119,7 +126,7 @@ def estimate_singly(cells: CountedCells, of_all: FrequencyEstimate) -> tuple[Sin
     true = np.maximum(annotations, 1) / c
     ends = [np.minimum(at_least, low - _chance(low, true)), np.maximum(at_most, high + _chance(high, true))]
     intervals = np.transpose([np.minimum(ends[0], c), np.maximum(ends[1], c)]).clip(CEILINGS[0], 1)
-    return SingleFrequencies(c, intervals, is_pooled), implied
+    return SingleFrequencies(c, intervals, annotations < FEWEST_ANNOTATIONS)
 
 
 def _prior(c: float, agreeing: float) -> np.ndarray:
@@ -211,6 +218,8 @@ def _likelihood(cells: CountedCells, columns: Sequence[int]) -> np.ndarray:
 
 def _binned(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Bin instances by score; return each bin's mean z, number of instances and number of annotated ones."""
+    if not len(annotated):  # every cell of the label is ignored
+        probabilities, annotated = np.full(1, 0.5), np.zeros(1, bool)
     order = np.argsort(-probabilities, kind="stable")
     p = np.clip(probabilities[order].astype(float), 1e-7, 1 - 1e-7)
     z = np.log(p) - np.log1p(-p)

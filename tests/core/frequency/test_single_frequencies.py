@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,7 +14,8 @@ from mpu_cli.core.frequency.single_frequencies import (
     FEWEST_OF_GROUP,
     agreement,
     estimate_groups,
-    estimate_singly,
+    intervals_of_labels,
+    labels_differ,
     missing,
     of_all_groups,
 )
@@ -39,7 +42,7 @@ def simulated(kind: str, seed: int):
 
 def singly(probabilities, labels):
     of_all = estimate(probabilities, labels, replicates=50)
-    return of_all, estimate_singly(CountedCells.of(probabilities, labels, None), of_all)[0]
+    return of_all, intervals_of_labels(CountedCells.of(probabilities, labels, None), of_all)
 
 
 @pytest.mark.slow  # 5 bootstraps of 30 labels
@@ -74,6 +77,31 @@ def test_labels_that_differ_have_frequencies_of_their_own():
     true = (labels.sum(axis=0) / kept).sum()
     assert of_all.c == pytest.approx(labels.nnz / true, rel=0.1)
     assert of_all.interval[0] <= labels.nnz / true <= of_all.interval[1]
+
+
+@pytest.mark.parametrize("seed", [3, 5, 24])
+def test_the_interval_covers_both_cases_if_it_is_open_whether_labels_differ(seed):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(-2, 4, (800, 6))
+    Y = rng.random(z.shape) < expit(z)
+    S = Y & (rng.random(Y.shape) < np.linspace(0.3, 0.8, 6))
+    cells = CountedCells.of(expit(z).astype(np.float32), as_labels(S), None)
+    one = estimate(cells.probabilities, as_labels(S))
+    assert labels_differ(cells, one) is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MpuWarning)  # wide intervals are unreliable
+        found = estimate_c(scores=expit(z), y=S)
+    assert one.interval[0] > S.sum() / Y.sum() > found.interval[0]
+    assert found.interval[1] > 0.95 > one.interval[0]
+
+
+def test_the_frequency_of_a_label_whose_cells_are_all_ignored():
+    rng = np.random.default_rng(0)
+    Y = rng.random((1500, 8)) < 0.25
+    X, S = Y + rng.normal(0, 0.2, Y.shape), Y & (rng.random(Y.shape) < np.linspace(0.15, 0.9, 8))
+    found = estimate_c(X, S, ignored=np.arange(8) + np.zeros((1500, 1)) == 0, per_label=True)
+    assert_allclose(found.c[1:], (S.sum(axis=0) / Y.sum(axis=0))[1:], atol=0.1)
+    assert 0 < found.c[0] < 1
 
 
 def test_a_label_of_nearly_all_instances_does_not_make_labels_differ():
