@@ -2,8 +2,8 @@
 What c from 40 questions says
 =============================
 
-c by annotations alone assumes that every true label is
-annotated with the same chance. A few answers of yours need no such assumption.
+c from annotations alone assumes that a label's true instances are all
+annotated with the same chance. A few of your answers need no such assumption.
 """
 
 import warnings
@@ -14,16 +14,17 @@ import numpy as np
 from mpu_cli import MPUClassifier, estimate_c, questions
 
 # %%
-# Eight labels, each annotated at a rate of its own, from 0.2 to 0.9: some tags are everybody's favourites.
+# Eight labels. Where an instance shows them clearly, they are annotated more often: with a chance from 0.1 to 0.9.
 
 rng = np.random.default_rng(0)
 Y = rng.random((3000, 8)) < 0.25
-X = Y @ rng.normal(size=(8, 30)) + 0.8 * rng.normal(size=(3000, 30))
-S = (Y & (rng.random(Y.shape) < np.linspace(0.2, 0.9, 8))).astype(int)
+clear = rng.random((3000, 1))
+X = (0.5 + clear) * (Y @ rng.normal(size=(8, 30))) + 0.8 * rng.normal(size=(3000, 30))
+S = (Y & (rng.random(Y.shape) < 0.1 + 0.8 * clear)).astype(int)
 true_c = S.sum() / Y.sum()
 
 # %%
-# By annotations alone, c is that of the labels annotated best, and its interval covers the sampling of instances only.
+# By annotations alone, c is that of the clearest instances: nothing in the annotations shows that the others differ.
 
 alone = estimate_c(X, S)
 print(f"true {true_c:.2f}, estimated {alone.c:.2f} ({alone.interval[0]:.2f} to {alone.interval[1]:.2f})")
@@ -61,5 +62,5 @@ axes.set_yticks(range(len(estimates)), list(reversed(estimates)))
 plt.show()
 
 # %%
-# The interval of 40 answers is wide, and that is what 40 answers know. The interval by annotations alone is narrow and
-# wrong. :doc:`/guide/limits` has what c can tell, and what not. At the command line: ``mpu suggest --questions 40``.
+# The interval from 40 answers contains the true c; that from annotations alone does not. :doc:`/guide/limits` says what
+# annotations can show, and what not. At the command line: ``mpu suggest --questions 40``.

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 LINEAR, STANDARDISED, LARGEST, RBF = FEATURES = ("linear", "standardised", "largest", "rbf")
 # The criteria for choosing thresholds (`core.thresholds`): one for all labels or, with the last two, one per label.
 PU_F1, PER_LABEL, MACRO_F1 = CRITERIA = ("pu-f1", "per-label", "macro-f1")
-# The assumption of every estimate of c from annotations alone.
 _OTHERWISE = (
     "where chances differ otherwise, c is that of the labels annotated best, and more are missing; where features make "
     "no label certain, the true c is higher, and fewer are missing"
 )
+# The assumption of every estimate of c from annotations alone.
 ASSUMPTION = (
     "every true label is annotated with the same chance, or with its label's own if labels clearly differ; "
     f"{_OTHERWISE}"

@@ -1,9 +1,9 @@
 """The label frequency of each label, or each group of instances, from annotations alone, with intervals.
 
 The share annotated rises with the out-of-fold score towards a ceiling, which is a lower bound of the label's
-frequency. The upper bound depends on how many labels share one frequency, judged by whether their ceilings agree
-(`agreement`). docs/method.md, "Frequencies of single labels", has the estimate and its interval, and
-docs/choices/label-frequency.md, "One frequency for each label", their coverage.
+frequency. Whether the ceilings agree shows how many labels share one frequency (`agreement`), and whether labels differ
+(`labels_differ`). docs/method.md, "Frequencies of single labels", has the estimates and intervals, and
+docs/choices/label-frequency.md, "One frequency for each label", their errors and coverage.
 """
 
 from collections.abc import Sequence
