@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from benchmarks.losing import annotated, collection
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency import estimators
-from mpu_cli.core.frequency.single_frequencies import estimate_singly, intervals_of_labels, labels_differ
+from mpu_cli.core.frequency.single_frequencies import alike, estimate_singly
 from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.runtime.run import Run
 
@@ -56,8 +56,7 @@ def measure(true: csr_array, X: csr_array, way: str, kept: float, seed: int, job
     probabilities = sample.naive_probabilities()
     of_all = estimators.estimate(probabilities, labels, "bbe")
     cells = estimators.CountedCells.of(probabilities, labels, None)
-    differ = labels_differ(cells, of_all)
-    single = estimate_singly(cells, of_all)[0] if differ else intervals_of_labels(cells, of_all)
+    single = estimate_singly(cells, of_all)[0] or alike(cells, of_all)
     counts = np.asarray(labels.sum(axis=0)).ravel()
     truth = counts / dense.sum(axis=0)
     covered = (single.intervals[:, 0] <= truth) & (truth <= single.intervals[:, 1])

@@ -10,7 +10,7 @@ from mpu_cli.core.calibration import Calibration, HeldOut, calibrate
 from mpu_cli.core.frequency import questions
 from mpu_cli.core.frequency.estimators import CountedCells, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, is_estimated
-from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, intervals_of_labels
+from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, alike
 from mpu_cli.core.labels.problem import Answers, Problem
 from mpu_cli.core.limits import refuse_too_large
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
@@ -82,8 +82,7 @@ class Scored:
             return estimates.single
         with self._run.step("estimating c of each label"):
             cells = CountedCells.of(self.probabilities, self.sample.labels, self.sample.verified)
-            found = intervals_of_labels(cells, estimates.estimate)
-            return self.sample.of_every_label(found, estimates.estimate.c)
+            return self.sample.of_every_label(alike(cells, estimates.estimate), estimates.estimate.c)
 
     def answered(self) -> tuple[questions.ScoredCells, Answers] | None:
         """Return the cells of the sample with scores, and the answers on unannotated ones; None without scores."""

@@ -28,7 +28,6 @@ from mpu_cli.core.frequency.single_frequencies import (
     SingleFrequencies,
     estimate_groups,
     estimate_singly,
-    labels_differ,
     of_all_groups,
 )
 from mpu_cli.core.labels.problem import Problem
@@ -412,14 +411,11 @@ def estimate_frequency(
         pooled, labels = probabilities[:, sample.pool], sample.labels[:, sample.pool]
         folds = sample.fold_of_instances
         of_sample = estimate(pooled, labels, method, REPLICATES, sample.run.seed, verified, folds)
-        can_differ = method == "bbe" and population.groups is None and len(population.annotations) <= FEW_LABELS
-        differ = can_differ and labels_differ(CountedCells.of(pooled, labels, verified), of_sample)
-        if differ is not False:
-            cells = CountedCells.of(probabilities, sample.labels, sample.verified)
-            found, implied = estimate_singly(cells, of_sample)
-            single = sample.of_every_label(found, implied.c) if differ else None
+        if method == "bbe" and population.groups is None and len(population.annotations) <= FEW_LABELS:
+            found, implied = estimate_singly(CountedCells.of(pooled, labels, verified), of_sample)
+            single = found and sample.of_every_label(found, implied.c)
             if not of_sample.one_label_each:  # c is unknown otherwise, although labels differ
-                of_sample = implied if differ else of_sample.covering(implied)
+                of_sample = implied
         estimated = sample.of_all_labels(of_sample)
         automatic = of_sample.c
         if population.answers is not None:

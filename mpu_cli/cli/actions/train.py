@@ -228,8 +228,9 @@ def _frequency(found: dict[str, Any], interval: list[float] | None, is_known: bo
         text = f"{by_people['c']:.3f} ({low:.3f} to {high:.3f}) from {' and '.join(basis)}, by label"
         return text + ("" if alone is None else f"; from annotations alone {alone:.3f}")
     if isinstance(c, list):
-        of_all = "" if interval is None else "; of all labels, with 90 % probability {:.3f} to {:.3f}".format(*interval)
-        return f"by label, {min(c):.3f} to {max(c):.3f}{of_all}"
+        of_all = "" if interval is None else "; of all labels {:.3f} to {:.3f} with 90 % probability".format(*interval)
+        source = "estimated" if found["c_estimated"] else "set by the user"
+        return f"by label, {min(c):.3f} to {max(c):.3f}, {source}{of_all}"
     if not is_known:
         return (
             f"unknown: annotated instances have one label each; {c:.3f}, and what follows, if each truly has only one; "

@@ -1,8 +1,8 @@
 """The label frequency of each label, or each group of instances, from annotations alone, with intervals.
 
 The share annotated rises with the out-of-fold score towards a ceiling, which is a lower bound of the label's
-frequency. Whether the ceilings agree shows how many labels share one frequency (`agreement`), and whether labels differ
-(`labels_differ`). docs/method.md, "Frequencies of single labels", has the estimates and intervals, and
+frequency. Whether the ceilings agree shows how many labels share one frequency, and whether labels differ
+(`agreement`). docs/method.md, "Frequencies of single labels", has the estimates and intervals, and
 docs/choices/label-frequency.md, "One frequency for each label", their errors and coverage.
 """
 
@@ -25,7 +25,7 @@ from mpu_cli.core.frequency.estimators import (
 )
 from mpu_cli.core.labels.problem import InstanceGroups, VerifiedLabels
 
-# Labels differ, or perhaps do, if this makes the annotations of each more probable, on average by these factors.
+# Labels clearly differ, or may, if this makes the annotations of each more probable, on average by these factors.
 _DIFFER, _MAY_DIFFER = 2.0, 2.0**0.5
 # The least frequency of a label that differs, as a share of that of the labels annotated best.
 _LEAST_SHARE = 0.2
@@ -90,32 +90,36 @@ def missing(annotations: np.ndarray, cells: np.ndarray, c: np.ndarray, of_all: f
     return np.minimum(scaled, cells - annotations)
 
 
-def labels_differ(cells: CountedCells, of_all: FrequencyEstimate) -> bool | None:
-    """Return whether labels have frequencies of their own; None if this is open. Not if that of all is nearly 1."""
-    evidence = 1.0 if of_all.c >= NEARLY_COMPLETE else agreement(cells)[1]
-    return None if _MAY_DIFFER < evidence <= _DIFFER else evidence > _DIFFER
+def estimate_singly(
+    cells: CountedCells, of_all: FrequencyEstimate
+) -> tuple[SingleFrequencies | None, FrequencyEstimate]:
+    """Estimate the frequencies of labels that clearly differ, else None; and that of all labels, which these imply.
 
-
-def estimate_singly(cells: CountedCells, of_all: FrequencyEstimate) -> tuple[SingleFrequencies, FrequencyEstimate]:
-    """Estimate the frequencies of labels that differ, and of all labels, which these imply.
+    If it is open whether they differ, the interval of all labels covers both cases. They do not if c is nearly 1.
 
     `of_all`: from the labels annotated best.
     """
-    likelihood, (agreeing, _) = _likelihoods(cells), agreement(cells)
+    agreeing, evidence = (1.0, 1.0) if of_all.c >= NEARLY_COMPLETE else agreement(cells)
+    if evidence <= _MAY_DIFFER:
+        return None, of_all
+    likelihood = _likelihoods(cells)
     posterior = _prior(of_all.c, agreeing)[:, None] * np.maximum(likelihood, np.finfo(float).tiny)
     posterior /= posterior.sum(axis=0)
     c, counts = CEILINGS @ posterior, cells.annotated.sum(axis=0, dtype=float)
     counts[list(of_all.left_out)] = 0
-    return _single(cells, of_all, c, likelihood, agreeing), _implied(of_all, counts, c, posterior)
+    implied = _implied(of_all, counts, c, posterior)
+    if evidence <= _DIFFER:
+        return None, of_all.covering(implied)
+    return _with_intervals(cells, of_all, c, likelihood, agreeing), implied
 
 
-def intervals_of_labels(cells: CountedCells, of_all: FrequencyEstimate) -> SingleFrequencies:
-    """Return the frequency of all labels for each, with the intervals of single labels."""
+def alike(cells: CountedCells, of_all: FrequencyEstimate) -> SingleFrequencies:
+    """Return c of all labels for each, with intervals for single labels, which may differ unnoticed."""
     c = np.full(cells.annotated.shape[1], of_all.c)
-    return _single(cells, of_all, c, _likelihoods(cells), agreement(cells)[0])
+    return _with_intervals(cells, of_all, c, _likelihoods(cells), agreement(cells)[0])
 
 
-def _single(
+def _with_intervals(
     cells: CountedCells, of_all: FrequencyEstimate, c: np.ndarray, likelihood: np.ndarray, agreeing: float
 ) -> SingleFrequencies:
     annotations, (at_least, at_most) = cells.annotated.sum(axis=0), _ends_of_ceilings(likelihood)
