@@ -138,11 +138,12 @@ class TrainingData(Problem):
         """The number of instances in only the first file annotated with each label: int, shape (q,)."""
         return self.annotations if self.second is None else count_positives(self.labels[: self.instances_of_file])
 
-    @cached_property
-    def counts_of_file(self) -> tuple[np.ndarray, np.ndarray]:
-        """The `counts_by_chance` of the first file, as if no instance were complete."""
+    @property
+    def left_to_chance_of_file(self) -> np.ndarray:
+        """The number of annotations of the first file that were left to chance, as if no instance were complete."""
         of_file = slice(self.instances_of_file)
-        return counts_by_chance(self.labels[of_file], self.verified and self.verified.rows(of_file).of_single_cells())
+        verified = self.verified and self.verified.rows(of_file).of_single_cells()
+        return counts_by_chance(self.labels[of_file], verified)[0]
 
     def checksum(self) -> str:
         """Return the checksum of the first file's features."""

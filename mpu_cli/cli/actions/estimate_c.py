@@ -1,5 +1,6 @@
 """Estimate the label frequency c of a file: ``mpu estimate-c``."""
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -19,12 +20,13 @@ from mpu_cli.core.evidence import Scored
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, least_not_refuted
 from mpu_cli.core.frequency.questions import forecast
 from mpu_cli.core.frequency.review_frequency import instances_to_review, reviewed_counts
-from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, missing
+from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import InputError, MpuError, counted
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
 from mpu_cli.inputs.training_data import Sources, TrainingData, read_training_data
+from mpu_cli.people.posteriors import Count, missing_labels
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
@@ -75,7 +77,7 @@ def command(
             out.write(estimate_lines(c, interval, report["warnings"]))
             out.write(frequency_lines(data.ids, rates, names))
     expected = c if estimates.is_known else 0.5  # at 0.5 a plan needs the most instances
-    per_instance = data.counts_of_file[0].sum() / data.instances_of_file / expected  # true labels
+    per_instance = data.left_to_chance_of_file.sum() / data.instances_of_file / expected  # true labels
     if plan and not per_instance:
         raise InputError(sources.file, None, "nothing is annotated, so --plan has nothing to go by")
     if plan:
@@ -94,7 +96,7 @@ def command(
             "annotations": data.annotations_of_file.tolist(),
             "c": single.c.tolist(),
             "interval": single.intervals.tolist() if estimates.is_known else [None] * q,
-            "missing": _missing(estimates, data, single) if estimates.is_known else [None] * q,
+            "missing": np.array(_missing(estimates, data)[0].expected).tolist() if estimates.is_known else [None] * q,
             "pooled": single.pooled.tolist(),
             "unreliable": single.unreliable.tolist(),
         }
@@ -110,8 +112,7 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
     reviewed, pooled, basis = estimates.reviewed, estimates.estimate, estimates.overall
     found: dict[str, Any] = {}
     if estimates.is_known:
-        counts, cells = (int(np.delete(of_labels, _left_out(estimates)).sum()) for of_labels in data.counts_of_file)
-        missing = min(counts * (1 / basis.c - 1), cells - counts)
+        missing = _missing(estimates, data)[1].expected
         found |= {"c": basis.c, "missing_rate": 1 - basis.c, "missing": missing, "interval": basis.interval}
         found |= present(per_group=data.report_of_groups(estimates) or None)
     else:
@@ -133,17 +134,12 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
     return found | {"warnings": data.warnings(estimates)}
 
 
-def _left_out(estimates: Estimates) -> list[int]:
-    """Return the columns of the labels that say nothing about c, and are assumed to be complete."""
-    return [] if estimates.reviewed is not None or estimates.estimate is None else list(estimates.estimate.left_out)
-
-
-def _missing(estimates: Estimates, data: TrainingData, single: SingleFrequencies) -> list[float]:
-    """Return how many annotations of each label are missing."""
-    annotations, cells = (of_labels.copy() for of_labels in data.counts_of_file)
-    annotations[_left_out(estimates)] = 0
-    cells[_left_out(estimates)] = 0
-    return missing(annotations, cells, single.c, estimates.overall.c).tolist()
+def _missing(estimates: Estimates, data: TrainingData) -> tuple[Count, Count]:
+    """Estimate how many labels of the first file are missing, of each and of all, as if no instance were complete."""
+    of_file = slice(data.instances_of_file)
+    frequency = estimates.frequency(estimates.rates(len(data.ids)), data).rows(of_file)
+    frequency = replace(frequency, verified=frequency.verified and frequency.verified.of_single_cells())
+    return missing_labels(data.labels[of_file], frequency, estimates.reviewed)
 
 
 def by_people(found: dict[str, Any]) -> list[str]:
