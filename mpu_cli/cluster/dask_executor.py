@@ -30,7 +30,6 @@ from distributed.system import MEMORY_LIMIT
 from scipy.sparse import csc_array, csr_array
 
 from mpu_cli.cluster import Address
-from mpu_cli.cluster.reading import PartRows
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.options import Real, checked
@@ -152,7 +151,7 @@ class DaskExecutor:
         if isinstance(error, MemoryError):
             what = str(error).partition(". ")[0]  # the rest is about Dask's functions
             raise ClusterError(
-                f"a worker has too little memory ({what}); give the workers more, or cut the data into smaller parts"
+                f"a worker has too little memory ({what}); give the workers more, or split the data into smaller files"
             )
         cause: BaseException | None = error
         while cause and not isinstance(cause, OSError):
@@ -208,7 +207,7 @@ def size_of(value: Any) -> int:
     return 0
 
 
-for kind in (csc_array, csr_array, Dataset, LinearModel, PartRows):
+for kind in (csc_array, csr_array, Dataset, LinearModel):
     sizeof.register(kind, size_of)
 
 

@@ -1,4 +1,4 @@
-"""Training on the workers of a cluster: the instances stay there, in parts, and the models travel.
+"""Training on the workers of a cluster: the instances stay there, each file a part, and the models travel.
 
 c, the settings, the calibrations and the thresholds are estimated from samples that are fetched. Each level is learned
 by iterative parameter mixing (McDonald, Hall and Mann, "Distributed training strategies for the structured perceptron",
@@ -10,36 +10,27 @@ it, and predicts it.
 The cost in F1: docs/choices/speed.md, "More than one machine".
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 
 import numpy as np
+from dask.sizeof import sizeof
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.cluster.dask_executor import DaskExecutor, Handle
-from mpu_cli.cluster.reading import (
-    SHARDS,
-    Facts,
-    Part,
-    PartRows,
-    check_parts,
-    facts_of,
-    labels_at,
-    place,
-    plan_parts,
-    read_unchanged,
-)
+from mpu_cli.cluster import refuse_other
+from mpu_cli.cluster.dask_executor import DaskExecutor, Handle, size_of
 from mpu_cli.core.calibration import Calibration, HeldOut
-from mpu_cli.core.features import Columns, with_width
+from mpu_cli.core.features import Columns, Features, with_width
 from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
-from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.problem import Problem, widened
 from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT
 from mpu_cli.core.options import LINEAR, Options
-from mpu_cli.core.predictions import FEW_LABELS
+from mpu_cli.core.predictions import FEW_LABELS, count_positives
 from mpu_cli.core.sample import Instances, draw, step_for_all
 from mpu_cli.core.selection import TrainingResult, choose_hyper_parameters
 from mpu_cli.core.sgd import (
@@ -59,25 +50,82 @@ from mpu_cli.core.stacking import (
     train,
     with_predictions,
 )
-from mpu_cli.core.validation import leading, predict
+from mpu_cli.core.validation import deal, leading, predict
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.files import state_of
+from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import no_labels
+from mpu_cli.svmlight.reader import no_labels, read
 from mpu_cli.svmlight.streams import as_one
 
-# A larger plain file is cut into parts.
-PART_BYTES = 64_000_000
+_log = logging.getLogger(__name__)
+# Up to this many, the mean of models learned in one pass each is as good as one model of all instances.
+SHARDS = 4
+# A part of this size takes seconds to read.
+_LARGE_BYTES = 64_000_000
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Statistics of a part: its size, labels and features."""
+
+    size: int  # number of instances
+    ids: np.ndarray  # int, shape (q_i,): the labels that occur, ascending
+    annotations: np.ndarray  # int, shape (q_i,): number of annotations of each of them
+    features: Columns  # the features that occur
+    squares: float  # the sum of the squares of all feature values
+
+
+@dataclass(frozen=True)
+class PartRows:
+    """The instances of a part, with the features of a level."""
+
+    features: Features
+    labels: csr_array  # bool, shape (n, q): annotated labels
+    seed: int  # deals them into shards
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def shard(self, number: int) -> np.ndarray:
+        """Return the instances of a shard, ascending."""
+        dealt = deal(len(self), SHARDS, self.seed)
+        return dealt[number] if number < len(dealt) else np.empty(0, int)
+
+
+sizeof.register(PartRows, size_of)
+
+
+def _read_unchanged(file: str, state: State | None, reading: Reading, run: Run) -> Dataset:
+    """Read a file, which must not have changed since the training began; InputError if it has."""
+    refuse_other(file, state)
+    data = read(file, reading, run, may_be_empty=True)
+    refuse_other(file, state)
+    return data
+
+
+def _facts_of(data: Dataset) -> Facts:
+    labels, ids = data.occurring_labels()
+    squares = float(np.square(data.features.data, dtype=float).sum())
+    return Facts(len(data), ids, count_positives(labels), Columns.occurring(data.features), squares)
+
+
+def _place(data: Dataset, ids: np.ndarray, columns: Columns, seed: int) -> PartRows:
+    """Return a part with the label and feature numbers of all parts: `ids`, ascending, and `columns`."""
+    return PartRows(Features.of(columns.narrowed(data.features)), _labels_at(data, ids), seed)
+
+
+def _labels_at(data: Dataset, ids: np.ndarray) -> csr_array:
+    """Return the annotated labels of a part, in the columns of all labels."""
+    return widened(*data.occurring_labels(), ids)
 
 
 @dataclass(frozen=True)
 class Collection:
-    """Instances on the workers of a cluster."""
+    """Instances on the workers of a cluster; each file is a part."""
 
     executor: DaskExecutor
-    parts: list[Part]  # the source of each part, for messages
     data: list[Handle]  # handles of the `Dataset` of each part
     facts: list[Facts]  # statistics of each part
 
@@ -109,14 +157,21 @@ def read_files(executor: DaskExecutor, files: Sequence[str], reading: Reading, r
     Raises InputError (a file cannot be read, or no instance has a label), DataError (there are too many labels),
     ClusterError (the cluster failed).
     """
-    states = {path: state_of(path) for path in files}
-    parts = plan_parts(files, PART_BYTES)
-    with run.step("reading data", len(parts)) as tick:
-        data = [executor.submit(read_unchanged, part, states[part.path], reading, run.on_a_worker()) for part in parts]
-        facts = [executor.submit(facts_of, one) for one in data]
+    states = [state_of(file) for file in files]
+    large = [file for file, state in zip(files, states, strict=True) if state is not None and state[0] > _LARGE_BYTES]
+    if large and len(files) < executor.workers:
+        _log.info(
+            f"{large[0]}: is large, and read by one worker, while others wait: split it, by split -C 64m as in "
+            "docs/guide/cluster.md"
+        )
+    with run.step("reading data", len(files)) as tick:
+        data = [
+            executor.submit(_read_unchanged, file, state, reading, run.on_a_worker())
+            for file, state in zip(files, states, strict=True)
+        ]
+        facts = [executor.submit(_facts_of, one) for one in data]
         executor.wait(facts, tick)
-        collection = Collection(executor, parts, data, executor.gather(facts))
-        check_parts(parts, [fact.extent for fact in collection.facts], reading)
+        collection = Collection(executor, data, executor.gather(facts))
     q = len(collection.ids)
     if not q:
         raise no_labels(as_one(files))
@@ -293,8 +348,8 @@ def train_by_workers(collection: Collection, options: Options, run: Run) -> tupl
     refuse_large_sample(min(n, options.sample), len(ids))
     if n <= options.sample:
         return train(_together(collection, run), options, run)
-    submit, seeds = collection.executor.submit, (_seed(run.seed, number) for number in range(len(collection.parts)))
-    parts = [submit(place, data, ids, columns, seed) for data, seed in zip(collection.data, seeds, strict=True)]
+    submit, seeds = collection.executor.submit, (_seed(run.seed, number) for number in range(len(collection.data)))
+    parts = [submit(_place, data, ids, columns, seed) for data, seed in zip(collection.data, seeds, strict=True)]
     sizes = [fact.size for fact in collection.facts]
     collection.data.clear()  # so that the workers can release them
     with run.step("fetching the sample"):
@@ -327,7 +382,7 @@ def _together(collection: Collection, run: Run) -> Problem:
         data: list[Dataset] = collection.executor.gather(collection.data)
     width = max(one.features.shape[1] for one in data)
     features = csr_array(vstack([with_width(one.features, width) for one in data], format="csr"))
-    return Problem(features, csr_array(vstack([labels_at(one, collection.ids) for one in data], format="csr")))
+    return Problem(features, csr_array(vstack([_labels_at(one, collection.ids) for one in data], format="csr")))
 
 
 def _fetched(executor: DaskExecutor, parts: list[Handle], sizes: list[int], rows: np.ndarray) -> Problem:

@@ -559,4 +559,4 @@ class ClusterData(TrainingData):
 
     def work(self) -> dict[str, int]:
         """Return the number of parts and workers of the training, while the cluster is connected."""
-        return {"parts": len(self.collection.parts), "workers": self.collection.executor.workers}
+        return {"parts": len(self.collection.facts), "workers": self.collection.executor.workers}

@@ -45,7 +45,6 @@ from mpu_cli.svmlight.streams import (
 )
 
 _log = logging.getLogger(__name__)
-NO_INSTANCES = "the file has no instances"
 _parsing_by_line = Lock()  # as Python objects, a block takes about 50 times the memory of its text
 
 
@@ -250,12 +249,10 @@ def iter_stream(
     block_bytes: int = BLOCK_BYTES,
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
-    may_have_header: bool = True,
 ) -> Iterator[Dataset]:
     """Read an open stream in chunks, as `iter_chunks` does. `source` is its name for errors.
 
     `block_bytes`: number of bytes read at a time.
-    Without `may_have_header`, it does not start at the start of a file, and its first line is an ordinary instance.
     """
 
     def parse(numbered_block: tuple[int, bytes]) -> Dataset:
@@ -266,7 +263,7 @@ def iter_stream(
 
     def below_preamble() -> Iterator[tuple[int, bytes]]:
         for first_line, block in blocks(stream, source, block_bytes):
-            end = preamble.end_in(block, first_line) if may_have_header else 0
+            end = preamble.end_in(block, first_line)
             yield first_line + block.count(b"\n", 0, end), block[end:]
 
     instances = labels = features = 0
@@ -278,7 +275,7 @@ def iter_stream(
             yield chunk
     preamble.check(Extent(instances, features, labels), source, reading)
     if not instances and not may_be_empty:
-        raise InputError(source, 1, NO_INSTANCES)
+        raise InputError(source, 1, "the file has no instances")
 
 
 def no_labels(source: Source) -> InputError:

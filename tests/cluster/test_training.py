@@ -57,14 +57,15 @@ def test_the_model_is_the_same_whatever_workers(sources, files, on, tmp_path, mo
 
 
 @pytest.mark.parametrize("options", [Options(levels=1, epochs=1), *slow(Options(epochs=1), Options(epochs=3))])
-def test_it_predicts_as_well_as_a_model_of_one_machine(tmp_path, monkeypatch, options):
-    """Also where a file is sorted, so that each of its parts has other labels."""
-    monkeypatch.setattr("mpu_cli.cluster.training.PART_BYTES", 20_000)
+def test_it_predicts_as_well_as_a_model_of_one_machine(tmp_path, options):
+    """Also where instances are sorted, so that each file has other labels."""
     X, Y = linear_problem(4000, 10, 6, 0, slope=4.0)
     order = np.argsort(Y[:2000, 0], kind="stable")
     annotated = hide(Y[:2000], 0.3)[order].toarray()
-    (tmp_path / "train.svm").write_text("".join(svm.lines(X[order], annotated, first=0)))
-    sources, test = Sources(tmp_path / "train.svm"), as_features(X[2000:])
+    files = [tmp_path / f"{number}.svm" for number in range(8)]
+    for file, rows in zip(files, np.split(np.arange(2000), 8), strict=True):
+        file.write_text("".join(svm.lines(X[order[rows]], annotated[rows], first=0)))
+    sources, test = Sources(Files(map(str, files))), as_features(X[2000:])
     options = replace(options, c=0.7, sample=500)
     f1 = []
     for name, on in {"here": None, "there": Address(workers=2)}.items():
@@ -74,6 +75,18 @@ def test_it_predicts_as_well_as_a_model_of_one_machine(tmp_path, monkeypatch, op
         f1.append(f1_score(Y[2000:], predicted, average="micro"))
     assert f1[1] == pytest.approx(f1[0], abs=0.02)
     assert f1[0] > 0.8
+
+
+def test_a_file_may_be_empty_but_not_all(files, on, tmp_path, caplog):
+    """A large one is to be split, if there are fewer files than workers."""
+    caplog.set_level("INFO")
+    (tmp_path / "a.svm").write_bytes((b"# nothing" + b" " * 1_000_000 + b"\n") * 65)
+    sources = Sources(Files([str(tmp_path / "a.svm"), *files]))
+    assert train(sources, tmp_path / "news.mpu", OPTIONS, on=on)["instances"] == 400
+    assert "split -C" not in caplog.text
+    with pytest.raises(InputError, match=r"a\.svm: no instance has a label"):
+        train(Sources(str(tmp_path / "a.svm")), tmp_path / "news.mpu", OPTIONS, on=on)
+    assert "split -C" in caplog.text
 
 
 def test_more_labels_than_a_cluster_learns_are_refused(on, tmp_path):
