@@ -83,7 +83,7 @@ def estimate_c(
         true c is higher. If (nearly) every annotated instance has exactly one label, c is unknown: NaN, without an
         interval.
         With `per_label`: SingleFrequencies, whose `c`, `intervals` (90 %) and `pooled` have an entry for each column
-        of y; `pooled` marks labels with too few annotations, whose c comes from the other labels.
+        of y, NaN if unknown; `pooled` marks labels with too few annotations, whose c comes from the other labels.
 
     Examples
     --------
@@ -112,10 +112,11 @@ def estimate_c(
     estimate = estimates.estimate
     assert estimate is not None  # c has no other source here
     parameters.warn_of([estimate.caution] if estimate.caution else [], estimates, annotations)
+    if per_label:
+        each = scored.singly(estimates).of_all(annotations.width, annotations.columns, estimate.c)
+        return replace(each, c=each.c * np.nan, intervals=each.intervals * np.nan) if estimate.one_label_each else each
     if estimate.one_label_each:
         estimate = replace(estimate, c=np.nan, interval=None)
-    elif per_label:
-        return scored.singly(estimates).of_all(annotations.width, annotations.columns, estimate.c)
     left_out = tuple(annotations.columns[list(estimate.left_out)].tolist())
     return replace(estimate, labels=np.sort(annotations.columns[estimate.labels]), left_out=left_out)
 

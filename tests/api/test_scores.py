@@ -60,6 +60,14 @@ def test_c_of_each_label(scored):
         assert not found.pooled.any()
 
 
+def test_c_of_each_label_is_unknown_if_instances_have_one_label_each():
+    X = np.eye(4)[np.arange(300) % 4]
+    with pytest.warns(MpuWarning):
+        found = estimate_c(X, X * (np.arange(300) % 5 > 0)[:, None], per_label=True, features="linear")
+    assert np.isnan(found.c).tolist() == [True] * 4
+    assert np.isnan(found.intervals).all()
+
+
 def test_features_and_scores_cannot_be_confused(scored):
     X, _, S, P = scored
     for arguments in ({}, {"X": X, "scores": P}):
