@@ -111,6 +111,14 @@ def test_answers_give_c_of_each_label(run, problem, checked):
     assert ") from 80 answers, by label; from annotations alone " in readable
 
 
+def test_c_of_few_answers_in_a_file_is_not_said_to_come_from_annotations(run, problem, checked):
+    few, file = checked.with_name("few.tsv"), checked.with_name("c.txt")
+    few.write_text("".join(checked.read_text().splitlines(keepends=True)[:16]))
+    low, high = estimated(run, problem[2], "--reviewed", few, "-o", file)["interval"]
+    assert high - low > 0.2
+    assert "annotations alone" not in run("train", problem[2], "--c", file, *SAID).stdout
+
+
 def test_the_next_questions_are_others(run, problem, checked, tmp_path):
     Y, _, data = problem
     result = run("suggest", data, "--questions", 40, "--reviewed", checked, "-o", tmp_path / "more.tsv", *SAID)

@@ -183,7 +183,7 @@ def _print_report(report: dict[str, Any]) -> None:
             f"reviewed, {review.sampled:,} of them at random"
         )
     interval, is_known = report.get("c_interval") or None, report.get("c_known", True)
-    if "c_by_people" not in report and is_known and (advice := first_of_all(interval)):
+    if "c_assumption" in report and (advice := first_of_all(interval)):  # c comes from annotations alone
         lines = {"first of all": advice, **lines}
     lines["c"] = _frequency(report, interval, is_known)
     if "levels" in report:
