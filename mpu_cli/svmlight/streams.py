@@ -275,6 +275,9 @@ def _opened(source: str | Path) -> Iterator[Readable]:
                 raw: BufferedReader = stack.enter_context(open_url(str(source)))
             elif str(source) != STANDARD_STREAM:
                 raw = stack.enter_context(BufferedReader(ReadFile(source)))
+                path = Path(source)
+                if path.is_char_device() and not raw.isatty() and not path.samefile(os.devnull):
+                    raise InputError(source, None, "cannot be read: it is a device that may have no end")
             elif sys.stdin is None:
                 raise InputError(STANDARD_STREAM, None, "cannot be read: it is closed")
             else:

@@ -138,6 +138,13 @@ def test_a_format_that_is_not_written_is_refused(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_devices_without_an_end_are_not_read():
+    with refused(InputError, "/dev/zero: "), open_input("/dev/zero"):
+        pass
+    with open_input("/dev/null") as stream:
+        assert stream.read() == b""
+
+
 def test_special_files_are_written_directly(tmp_path):
     write("/dev/null")
     assert Path("/dev/null").is_char_device()
