@@ -36,7 +36,7 @@ _LANGUAGES_OF = {
 _WORDS = re.compile(r"[^\W\d_]+")
 _LEAST_SHARE = 0.05  # of all words
 _LEAST_LEAD = 1.2  # over the second language
-_FEWEST = 2  # function words of a single text
+_FEWEST = 2  # different function words of a single text
 _READ = 2000  # characters of a single text
 _LEAST_TEXTS = 0.05  # share of all texts, for a language of the collection
 
@@ -78,7 +78,8 @@ def language_of(text: str) -> str | None:
     words = _WORDS.findall(text[:_READ].lower())
     counts = Counter(chain.from_iterable(map(_LANGUAGES_OF.get, words, repeat(()))))
     (first, most), (_, second) = [*counts.most_common(2), ("", 0), ("", 0)][:2]
-    return first if most >= max(_FEWEST, _LEAST_SHARE * len(words), _LEAST_LEAD * second) else None
+    is_clear = most >= max(_LEAST_SHARE * len(words), _LEAST_LEAD * second)
+    return first if is_clear and len(function_words(first).intersection(words)) >= _FEWEST else None
 
 
 def function_words(language: str | None) -> frozenset[str]:

@@ -32,7 +32,7 @@ def test_codes(code):
 
 
 def test_what_is_not_clear_is_not_guessed():
-    for text in ("", "the", "the die", "house garden", "of the der die"):
+    for text in ("", "the", "the die", "house garden", "of the der die", "Kup chleb do domu, do pracy"):
         assert language_of(text) is None
     assert language_of(TextIn.of("the houses of the city", "pl")) == "pl"
     assert language_of(TextIn.of("the houses of the city", "")) == "english"
