@@ -104,6 +104,7 @@ class Counted(Watched):
 
 
 BLOCK_BYTES = 1 << 19
+_CHECKED_BLOCKS = 1 << 9  # that are decompressed to look for damage
 
 _STANDARD_OUTPUT = (STANDARD_STREAM, "/dev/stdout")
 _STANDARD_ERROR = 2
@@ -290,7 +291,15 @@ def _opened(source: str | Path) -> Iterator[Readable]:
                 problem = "is a model, not a file of data; give the data here, and a model where MODEL stands"
             raise InputError(source, None, problem) from error
         try:
-            yield _decompressed(raw, source)
+            stream = _decompressed(raw, source)
+            try:
+                yield stream
+            except InputError as error:
+                is_local = stream is not raw and Path(source).is_file()
+                with suppress(EOFError):  # before an early end, lines are right
+                    for _ in range(_CHECKED_BLOCKS * (is_local and error.__cause__ is None)):
+                        stream.read(BLOCK_BYTES)
+                raise
         except _DAMAGE as error:
             raise InputError(source, None, _fault(source, error)) from error
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from mpu_cli.errors import InputError, MpuError
+from mpu_cli.svmlight import reader
 from mpu_cli.svmlight.streams import blocks, open_input, open_output, refuse_unwritable
 from tests.golden import refused
 from tests.line_limit import line_limit
@@ -85,6 +86,13 @@ def test_damage_is_told_also_after_the_first_stream(tmp_path, suffix, damage):
     with refused(InputError, f"{path}: ") as caught:
         read(path)
     assert caught.value.source == str(path)
+
+
+def test_a_wrong_line_in_damaged_data_is_not_the_fault(tmp_path):
+    path = tmp_path / "x.gz"
+    path.write_bytes(gzip.compress(TEXT * 1000, 0).replace(b"2:3", b"2:x", 1))
+    with refused(InputError, f"{path}: "):
+        reader.read(path)
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz"])
