@@ -119,18 +119,20 @@ def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Itera
         if not raw:
             return
         if is_top and not raw.isspace():
-            if problem := problem_of(raw) or _HAS_NUL * (b"\0" in raw):
+            if problem := problem_of(raw):
                 raise InputError(source, number, problem)
             is_top = False
+        has_nul = b"\0" in raw
         if len(raw) > MAX_LINE_BYTES and len(raw.rstrip(b"\r\n")) > MAX_LINE_BYTES:
-            yield "\n", f"the line is longer than {MAX_LINE_BYTES:,} bytes, the most that a line may have"
+            too_long = f"the line is longer than {MAX_LINE_BYTES:,} bytes, the most that a line may have"
+            yield "\n", _HAS_NUL if has_nul else too_long
             while raw and not raw.endswith(b"\n"):
                 raw = stream.readline(MAX_LINE_BYTES)
         else:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
             has_letters = has_letters or _has_letters(raw)
-            if is_utf8(line):
-                yield line, ""
+            if has_nul or is_utf8(line):
+                yield line, _HAS_NUL * has_nul
                 continue
             if not (has_letters or is_known) and Path(source).is_file():
                 with open_input(source) as whole_file:

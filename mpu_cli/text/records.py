@@ -15,7 +15,7 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 from shlex import quote
 
-from mpu_cli.errors import InputError, abridged
+from mpu_cli.errors import InputError, abridged, counted
 from mpu_cli.names.lines import as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8, undecoded
 from mpu_cli.runtime.files import Joined
 from mpu_cli.runtime.untrusted import json_value
@@ -64,7 +64,8 @@ def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = 
     `source`: its name for errors.
     `form`: {"jsonl", "csv", "tsv", "annif"}: JSON objects, one on each line; a table; or, without a header row, lines
     with a text, a tab and URIs separated by blanks: the fields ``text`` and ``subjects``.
-    `needed`: fields that a table must have. If one is missing, the header row is bad, and the only one.
+    `needed`: fields that a table must have. If one is missing, the header row is bad, and the only one; so is a row
+    that ends before one.
     Yields: `Bad` if the row is not UTF-8, too long, not an object, or does not fit the first row of a table.
     Raises InputError (the whole file is unreadable: it is a JSON array, or a table without a header row, or with an
     unterminated row).
@@ -158,7 +159,7 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
             continue
         elif header:
             again = "this line names the columns again, as if two tables were joined; remove it"
-            yield Bad(first, again) if values == names else _named(first, values, names)
+            yield Bad(first, again) if values == names else _named(first, values, names, needed)
         else:
             header, names = first, [name.strip() for name in values]
             if twice := first_repeated(names):
@@ -170,10 +171,13 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
         raise InputError(source, None, "it is empty; its first line should name the columns")
 
 
-def _named(line: int, values: list[str], names: list[str]) -> Row | Bad:
+def _named(line: int, values: list[str], names: list[str], needed: Iterable[str]) -> Row | Bad:
+    if absent := set(names[len(values) :]).intersection(needed):
+        problem = f"there are {counted(len(values), 'value')}, but {len(names)} columns, and none in {min(absent)!r}"
+        return Bad(line, f"{problem}; an empty value needs a separator before it")
     if any(value.strip() for value in values[len(names) :]):
         return Bad(line, f"there are {len(values)} values, but {len(names)} columns; quote what has a separator")
-    # Spreadsheets leave out empty values at the end.
+    # Spreadsheets leave out empty values at the end, here in columns that need not be there.
     pairs = zip_longest(names, values[: len(names)], fillvalue="")
     return Row(line, {name: value for name, value in pairs if name}, values)
 

@@ -16,7 +16,7 @@ from tests.golden import refused
 from tests.line_limit import line_limit
 
 LIMIT = 1000
-TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"))
 
 
 def rows(data: bytes, form: str, limit: int = LIMIT) -> list[Row | Bad]:
@@ -80,6 +80,8 @@ BAD = {
     "a long line": (b'{"a": 2}\n{"a": "' + b"x" * 9000 + b'"}\n', "jsonl", 2, "longer than 1,000 bytes"),
     "a long line of a table": (b"a,b\n1,2\n" + b"x" * 9000 + b",2\n", "csv", 3, "longer than 1,000 bytes"),
     "a table that is not UTF-8": (b"a,b\n1,2\n\xe4,2\n", "csv", 3, "UTF-8"),
+    "a NUL byte at the start": (b'{"a": "\0"}\n', "jsonl", 1, "NUL"),
+    "a NUL byte later": (b'{"a": 2}\n{"a": "\0"}\n', "jsonl", 2, "NUL"),
     "too many values": (b"a,b\n1,2\n1,2,3\n", "csv", 3, "3 values"),
     "the names of columns again": (b"a,b\n1,2\na,b\n3,4\n", "csv", 3, "names the columns again"),
     "a quotation mark within": (b'a,b\n1,2\n"1"x,2\n', "csv", 3, "twice"),
@@ -125,3 +127,5 @@ def test_a_long_header_is_checked_in_one_pass():
 def test_values_that_are_missing_at_the_end_are_empty():
     assert rows(b"a,b,c\n1,2\n", "csv") == [Row(2, {"a": "1", "b": "2", "c": ""})]
     assert rows(b"a,b\n1,2,,\n", "csv") == [Row(2, {"a": "1", "b": "2"})]
+    bad, row = read_rows(io.BytesIO(b"a,b\n1\n1,\n"), "in", "csv", ["b"])
+    assert (bad.line, "'b'" in bad.problem, row.fields) == (2, True, {"a": "1", "b": ""})
