@@ -59,6 +59,8 @@ def test_records_without_the_field_of_tags(run, news, tmp_path):
     assert "nothing to learn: there is no field 'tags', and --tags names the one that has them" in result.stderr
     assert "there are 'id', 'text', 'subjects'" in result.stderr
     assert run("vectorize", news, "--tags", "subjects", "-o", tmp_path / "news.svm").stderr.count("warning") == 0
+    misspelt = "--tags", "subjects", "--tags", "subject", "-o", tmp_path / "news.svm"
+    assert "'subject' here" in message(run("vectorize", news, *misspelt))
     like = "--like", tmp_path / "news.svm", "-o", tmp_path / "new.svm"
     assert "nothing to learn" not in run("vectorize", news, *like, "--tags", "text").stderr
 
@@ -76,6 +78,8 @@ def test_a_bad_record_leaves_all_as_it_was_or_is_listed(run, news, tmp_path):
     assert (report["instances"], report["bad"]) == (80, 31)
     assert lines[0].startswith(f"warning: {news}:81: left out: ")
     assert len(lines) == 21
+    news.write_text("what\n" + news.read_text())
+    assert "--skip-bad" in message(run("vectorize", news, "-o", tmp_path / "a.svm"))
     assert lines[-1] == f"warning: left out: 31 bad records, the first of them listed [mpu vectorize {news}]"
 
 

@@ -244,9 +244,10 @@ class _Reader:
         self.content: Content | None = None
         self.listed: list[Bad] = []
         self.first = Row(0, {})
-        # `has_tags`: whether a record has a tags field. `separates`: whether one contains the separator. `cells`: how
+        # `with_tags`: the tags fields that a record has. `separates`: whether one contains the separator. `cells`: how
         # many of them are texts, and contain another separator
-        self.has_tags = self.separates = False
+        self.with_tags: set[str] = set()
+        self.separates = False
         self.cells: Counter[str] = Counter()
 
     def records(self, stream: Readable) -> Iterator[Record]:
@@ -263,9 +264,10 @@ class _Reader:
                 self._look_at(record.row.fields)
                 yield record
                 continue
-            bad = record if self.good else replace(record, problem=record.problem + self._other_field(record.problem))
+            other = "" if self.good else self._other_field(record.problem)
+            bad = replace(record, problem=record.problem + other)
             if not self._skip_bad:
-                skip = "; --skip-bad leaves bad records out" * bool(self.good)
+                skip = "" if other else "; --skip-bad leaves bad records out"
                 raise InputError(self.name, bad.line, f"{bad.problem}{skip}")
             self.bad += 1
             if len(self.listed) < _MOST_LISTED:
@@ -274,15 +276,17 @@ class _Reader:
         if self.content not in (None, content):
             raise changed(self.name)
         self.content = content
-        if self.good and not self.has_tags and self.fields.needs_tags:
-            problem = no_field(self.fields.tags[0], self.first.fields)
+        absent = [name for name in self.fields.tags if name not in self.with_tags]
+        if self.good and absent and self.fields.needs_tags:
+            problem = no_field(absent[0], self.first.fields)
             others = "; no other record has it" * (self.good > 1)
             raise InputError(self.name, self.first.line, f"{problem}{others}{self._other_field(problem)}")
 
     def _look_at(self, fields: Mapping[str, object]) -> None:
         """Record the content of the tags fields."""
         for name in self.fields.tags:
-            self.has_tags = self.has_tags or holder(fields, name) is not None
+            if name not in self.with_tags and holder(fields, name) is not None:
+                self.with_tags.add(name)
             if not self.separates and isinstance(cell := value_of(fields, name), str) and _PLAIN.match(cell):
                 self.separates = self.fields.separator in cell
                 self.cells.update(["", *(other for other in _SEPARATORS if other in cell)])
@@ -336,7 +340,7 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Sequence[tuple[str, ..
     fields, known = reader.fields, {of_label[0] for of_label in tags if of_label}
     if is_new and not writer.annotations and fields.tags:
         name = repr(fields.tags[0])
-        lacking = f"the field {name} is empty" if reader.has_tags else f"there is no field {name}"
+        lacking = f"the field {name} is empty" if reader.with_tags else f"there is no field {name}"
         yield (
             f"no record has tags, so there is nothing to learn: {lacking}, and --tags names the one that has them; "
             f"{field_list(reader.first.fields)}"
