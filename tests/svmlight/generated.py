@@ -2,8 +2,6 @@
 
 from hypothesis import strategies as st
 
-from mpu_cli.svmlight.grammar import MAX_ID
-
 numbers = st.one_of(
     st.integers(0, 99).map(str),
     st.floats(-1e3, 1e3).map(repr),
@@ -42,27 +40,3 @@ def blocks(draw) -> bytes:
         place = draw(st.integers(0, len(block)))
         block[place : place + draw(_bit)] = draw(_new_bytes)
     return bytes(block)
-
-
-def _is_float32(text: str) -> bool:
-    try:
-        return abs(float(text)) < 3e38
-    except ValueError:
-        return False
-
-
-_small = st.one_of(st.integers(0, 9), st.integers(0, MAX_ID - 1))
-_distinct_labels, _distinct_indices = (st.lists(_small, max_size=most, unique=True) for most in (3, 4))
-_float32 = numbers.filter(_is_float32)
-
-
-@st.composite
-def well_formed_lines(draw) -> str:
-    labels = ",".join(str(label) for label in draw(_distinct_labels))
-    features = [f"{draw(separators)}{index}:{draw(_float32)}" for index in sorted(draw(_distinct_indices))]
-    return labels + "".join(features) + draw(line_ends)
-
-
-def well_formed_blocks() -> st.SearchStrategy[bytes]:
-    """Lines as other tools read and write them too: features in ascending order."""
-    return st.lists(well_formed_lines(), max_size=6).map(lambda found: "".join(found).encode())
