@@ -357,8 +357,7 @@ def experiment() -> None:
     All methods learn from the same instances with the same incomplete labels and are tested on complete labels. FILEs
     are pooled.
 
-    Results are saved after each training. If the command is interrupted, run it again to continue. To repeat a failed
-    training, delete its line in results.csv.
+    Results are saved after each training. If the command is interrupted, or a training fails, run it again to continue.
 
     \b
     Example:

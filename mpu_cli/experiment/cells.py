@@ -1,14 +1,15 @@
 """The cells of an experiment, each a training and its test, and the files that store the results.
 
-A cell has a sample of instances, a test fold, and a share of labels that is removed. A killed experiment continues from
-the table of finished cells; its settings are beside it. Each file is replaced as a whole whenever a cell ends. Links
-in the folder are not followed.
+A cell has a sample of instances, a test fold, and a share of labels that is removed. `RECORD` has the settings and the
+rows of the finished cells, from which a killed experiment continues; `RESULTS` has the same rows for others. Both are
+replaced as a whole whenever a cell ends. Links in the folder are not followed.
 """
 
 import csv
 import io
 import json
-from collections.abc import Collection, Iterable, Sequence
+import os
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from functools import cache
@@ -23,7 +24,7 @@ from mpu_cli.core.features import only_entries
 from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.predictions import stored
 from mpu_cli.core.validation import deal
-from mpu_cli.errors import InputError, MpuError, one_line
+from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.bootstrap import SET_METRICS
 from mpu_cli.evaluation.compare import Comparison, Form, metric_names
 from mpu_cli.evaluation.incomplete import FEWEST_INSTANCES, Propensities, corrected_metrics
@@ -33,10 +34,11 @@ from mpu_cli.names import lines
 from mpu_cli.runtime.files import open_regular, replacing
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.untrusted import json_value
+from mpu_cli.runtime.untrusted import expect, json_value
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.version import __version__
 
+RECORD, RESULTS = "experiment.json", "results.csv"
 LOSSES = ("brier", "log_loss", "ece")  # of scores from 0 to 1
 # As in `mpu evaluate`, and estimates on complete labels, for a test set with incomplete labels.
 METRICS = (*metric_names((1, 3, 5)), *LOSSES, *(f"corrected_{name}" for name in SET_METRICS))
@@ -59,7 +61,6 @@ class Cell:
 _CELL = tuple(field.name for field in fields(Cell))
 _NUMBERS = ("fit_seconds", "predict_seconds", "c")
 _TEXTS = ("dataset", "method", "version", "error")
-_COUNTS = ("fold", "instances", "seed")
 HEADER = ("dataset", "method", *_CELL[1:], *METRICS, *_NUMBERS, "seed", "version", "error")
 
 
@@ -161,47 +162,49 @@ def cell_of(row: Row) -> Cell:
     return Cell(*(row[name] for name in _CELL))
 
 
-def finished(path: Path, cells: Collection[Cell]) -> list[Row]:
-    """Read the rows of finished cells; none if there is no file.
+def finished(folder: Path, settings: dict[str, Any]) -> list[Row]:
+    """Return the rows of the cells that have ended in an experiment with these settings, without failed ones.
 
-    InputError if a line, other than an unfinished last one, is not a row of these cells, or repeats one.
+    MpuError if the folder has results of other settings or of other programs.
     """
-    text = _content(path) or b""
-    reader = csv.reader(io.StringIO(text[: text.rfind(b"\n") + 1].decode(errors="replace"), newline=""), strict=True)
-    rows: list[Row] = []
+    path = folder / RECORD
     try:
-        if next(reader, list(HEADER)) != list(HEADER):
-            raise InputError(path, 1, "names other columns than this experiment writes; give another --out")
-        left = set(cells)
-        for values in reader:
-            rows.append(row := _parsed(values))
-            left.remove(cell_of(row))
-    except (ValueError, KeyError, csv.Error) as error:
-        raise InputError(
-            path, max(reader.line_num, 1), "not a line that this experiment wrote; remove it, and its cell is run again"
-        ) from error
-    return rows
+        with open_regular(path) as file:
+            record = json_value(file.readall())
+        before, rows = record["settings"], record["rows"]
+        expect(isinstance(before, dict) and all(map(_is_row, rows)), "not rows")
+    except FileNotFoundError:
+        if os.path.lexists(folder / RESULTS):
+            raise InputError(
+                folder / RESULTS, None, "is of no experiment that can be continued; give another --out"
+            ) from None
+        return []
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(path, None, "is not the record of an experiment; give another --out") from error
+    now = json.loads(json.dumps(settings))  # with lists for tuples
+    if other := [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]:
+        raise MpuError(
+            f"{folder} holds an experiment with other settings ({', '.join(other)}): give the same ones to continue "
+            "it, or another --out"
+        )
+    return [row for row in rows if not row["error"]]
 
 
-def _parsed(values: Sequence[str]) -> Row:
-    row: Row = {}
-    for name, text in zip(HEADER, values, strict=True):
-        if name in _TEXTS:
-            row[name] = lines.meanings(text)[0] if text else ""
-        elif text:
-            row[name] = int(text) if name in _COUNTS else float(text)
-    if not row["error"] and not row.keys() >= {*_NUMBERS}:
-        raise ValueError
-    return row
+def _is_row(row: Any) -> bool:
+    needed = {*_TEXTS, *_CELL, "seed"} | (set() if row["error"] else {*_NUMBERS})
+    kinds = {name: str if name in _TEXTS else int | float for name in HEADER}
+    return needed <= row.keys() <= kinds.keys() and all(isinstance(row[name], kinds[name]) for name in row)
 
 
-def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Write the table; MpuError if it cannot be written."""
+def save(folder: Path, settings: dict[str, Any], rows: Iterable[Row]) -> None:
+    """Write the settings and the rows of the cells that have ended; MpuError if they cannot be written."""
+    rows = list(rows)
+    write(folder / RECORD, json.dumps({"settings": settings, "rows": rows}, indent=1).encode() + b"\n")
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(HEADER)
     table.writerows([lines.cell(str(row.get(name, ""))) for name in HEADER] for row in rows)
-    write(path, text.getvalue().encode())
+    write(folder / RESULTS, text.getvalue().encode())
 
 
 def write(path: Path, content: bytes) -> None:
@@ -211,43 +214,3 @@ def write(path: Path, content: bytes) -> None:
             stream.write(content)
     except OSError as error:
         raise MpuError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def keep_settings(path: Path, settings: dict[str, Any]) -> None:
-    """Write the settings of an experiment to a JSON file, or compare them with the existing settings in it.
-
-    MpuError, which names the differences, if they differ.
-    """
-    settings = json.loads(json.dumps(settings))  # with lists for tuples
-    if (content := _content(path)) is None:
-        write(path, json.dumps(settings, indent=2).encode() + b"\n")
-        return
-    try:
-        before = dict(json_value(content))
-    except (ValueError, TypeError) as error:
-        raise InputError(path, None, "not the settings of an experiment; give another --out") from error
-    differing = [
-        f"{name} {_shown(before.get(name))}, now {_shown(settings.get(name))}"
-        for name in sorted(before.keys() | settings.keys())
-        if before.get(name) != settings.get(name)
-    ]
-    if differing:
-        raise MpuError(
-            f"{path.parent} holds an experiment with other settings ({'; '.join(differing)}): "
-            "give the same ones to continue it, or another --out"
-        )
-
-
-def _shown(value: Any) -> str:
-    return one_line(",".join(map(str, value)) if isinstance(value, list) else str(value))
-
-
-def _content(path: Path) -> bytes | None:
-    """Return the content of a file; None if it does not exist."""
-    try:
-        with open_regular(path) as file:
-            return file.readall()
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise InputError(path, None, f"cannot be read: {error}; give another --out") from None

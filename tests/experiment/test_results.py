@@ -1,4 +1,5 @@
 import csv
+import json
 import os
 
 import pytest
@@ -14,9 +15,6 @@ from tests.hypotheses import examples
 HEADER = (
     f"dataset,method,missing_rate,fold,instances,{','.join(METRICS)},fit_seconds,predict_seconds,c,seed,version,error"
 )
-BLANK = "," * (len(METRICS) + 4) + "0,1.0.0,no"
-LINE = "small,br,0.0,0,60"
-CELLS = [cells.cell_of(row(fold=fold)) for fold in range(3)]
 words = (st.text(min_size=1) | st.sampled_from(["=1+1", "'=1", '"a', "-", "@b\tc"])).map(one_line)
 shares = st.floats(0, 1)
 whole = st.integers(0, 99)
@@ -30,76 +28,61 @@ rows = st.fixed_dictionaries(of_all | numbers, optional=dict.fromkeys(METRICS, s
 )
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "results.csv"
+SETTINGS = {"seed": 0, "methods": ("br", "mpu")}
 
 
-def test_without_a_file_no_cell_is_finished(path):
-    assert cells.finished(path, CELLS) == []
-    cells.write_rows(path, [])
-    assert path.read_text() == HEADER + "\n"
+def test_without_a_file_no_cell_is_finished(tmp_path):
+    assert cells.finished(tmp_path, SETTINGS) == []
+    cells.save(tmp_path, SETTINGS, [])
+    assert (tmp_path / "results.csv").read_text() == HEADER + "\n"
 
 
 @settings(max_examples=examples(25))
-@given(st.lists(rows, max_size=5, unique_by=cells.cell_of))
-def test_what_is_written_is_read_again(tmp_path_factory, written):
-    path = tmp_path_factory.mktemp("results") / "results.csv"
-    cells.write_rows(path, written)
-    assert cells.finished(path, [*map(cells.cell_of, written)]) == written
-
-
-@pytest.mark.parametrize("cut", [1, 20])
-def test_a_half_written_last_line_is_dropped(path, cut):
-    cells.write_rows(path, [row(fold=0), row(fold=1)])
-    path.write_bytes(path.read_bytes()[:-cut])
-    assert cells.finished(path, CELLS) == [row(fold=0)]
+@given(st.lists(rows, max_size=5))
+def test_what_is_written_is_read_again_but_failures(tmp_path_factory, written):
+    folder = tmp_path_factory.mktemp("results")
+    cells.save(folder, SETTINGS, written)
+    assert cells.finished(folder, SETTINGS) == [row for row in written if not row["error"]]
+    with (folder / "results.csv").open(newline="") as stream:
+        assert len(list(csv.DictReader(stream))) == len(written)
 
 
 @pytest.mark.parametrize(
-    ("text", "line"),
+    "content",
     [
-        (f"{HEADER}\nsmall,br\n", 2),
-        (f"{HEADER}\n{LINE}{BLANK}\nsmall,br,zero,0,60{BLANK}\n", 3),
-        (f"{HEADER}\nsmall,br,0.0,0.5,60{BLANK}\n", 2),
-        (f"{HEADER}\n\xff\n", 2),
-        (f"{HEADER}\nsmall,br,0.0,7,60{BLANK}\n", 2),
-        (f"{HEADER}\n{LINE}{BLANK.removesuffix('no')}\n", 2),  # without its times
-        (f"{HEADER}\n{LINE}{BLANK}\n{LINE}{BLANK}\n", 3),
+        "",
+        "[1]",
+        "[" * 100_000,
+        json.dumps({"settings": SETTINGS})[:-1],
+        json.dumps({"settings": SETTINGS, "rows": 1}),
+        json.dumps({"settings": [], "rows": []}),
+        *(json.dumps({"settings": SETTINGS, "rows": [one]}) for one in (1, {}, row() | {"c": "1"}, row() | {"d": 1})),
+        None,
     ],
 )
-def test_other_lines_are_errors_with_their_number(path, text, line):
-    path.write_text(text, encoding="latin-1")
-    with pytest.raises(InputError, match=f"results.csv:{line}: .*remove it"):
-        cells.finished(path, CELLS)
-    assert path.read_text(encoding="latin-1") == text
-
-
-def test_no_cell_begins_as_a_formula(path):
-    written = row("=cmd:a=1", error="-1 is too small") | {"dataset": "@news"}
-    cells.write_rows(path, [written])
-    with path.open(newline="") as stream:
-        (found,) = csv.DictReader(stream)
-    assert not [text for text in found.values() if text.startswith(("=", "+", "-", "@"))]
-    assert cells.finished(path, [cells.cell_of(written)]) == [written]
-
-
-def test_links_in_the_folder_are_not_followed(path, tmp_path):
-    other = tmp_path / "other"
-    other.write_text("mine")
-    path.symlink_to(other)
-    with pytest.raises(InputError, match="not a regular file"):
-        cells.finished(path, CELLS)
-    cells.write_rows(path, [row()])
-    assert (path.is_symlink(), other.read_text()) == (False, "mine")
-
-
-@pytest.mark.parametrize("text", ["", "[1]", "[" * 100_000, None])
-def test_settings_that_are_none_are_an_error(tmp_path, text):
-    path = tmp_path / "settings.json"
-    if text is None:
+def test_a_record_of_something_else_is_an_error(tmp_path, content):
+    path = tmp_path / "experiment.json"
+    if content is None:
         os.mkfifo(path)  # which is not waited for
     else:
-        path.write_text(text)
-    with pytest.raises(InputError, match=r"settings\.json: .*give another --out"):
-        cells.keep_settings(path, {})
+        path.write_text(content)
+    with pytest.raises(InputError, match=r"experiment\.json: .*give another --out"):
+        cells.finished(tmp_path, SETTINGS)
+
+
+def test_no_cell_begins_as_a_formula(tmp_path):
+    cells.save(tmp_path, SETTINGS, [row("=cmd:a=1", error="-1 is too small") | {"dataset": "@news"}])
+    with (tmp_path / "results.csv").open(newline="") as stream:
+        (found,) = csv.DictReader(stream)
+    assert not [text for text in found.values() if text.startswith(("=", "+", "-", "@"))]
+
+
+@pytest.mark.parametrize("name", ["results.csv", "experiment.json"])
+def test_links_and_results_of_others_are_left_alone(tmp_path, name):
+    other, path = tmp_path / "other", tmp_path / name
+    other.write_text("mine")
+    path.symlink_to(other)
+    with pytest.raises(InputError, match="give another --out"):
+        cells.finished(tmp_path, SETTINGS)
+    cells.save(tmp_path, SETTINGS, [row()])
+    assert (path.is_symlink(), other.read_text()) == (False, "mine")

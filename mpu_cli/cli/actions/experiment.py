@@ -19,7 +19,7 @@ from mpu_cli.cli.messages import info, is_quiet, warn
 from mpu_cli.core.features import Columns
 from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.errors import MpuError, counted, one_line
-from mpu_cli.experiment.cells import Cell, Design, Row, cell_of, finished, keep_settings, run_cell, write, write_rows
+from mpu_cli.experiment.cells import Cell, Design, Row, cell_of, finished, run_cell, save, write
 from mpu_cli.experiment.summary import markdown
 from mpu_cli.runtime.files import locked_directory, refuse_urls
 from mpu_cli.runtime.parallel import threads
@@ -49,7 +49,7 @@ def command(
     """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`.
 
     The run's number of threads is the number of cells that run at a time. An unfinished experiment in the folder is
-    continued.
+    continued, and failed cells run again.
     """
     refuse_urls({"--out": out})
     if run_folds is not None and run_folds > folds:
@@ -73,9 +73,9 @@ def command(
             )
         design = Design(methods, tuple(sorted(missing_rates)), tuple(sizes), folds, run_folds or folds, run.seed)
         settings = asdict(design) | {"dataset": dataset, "data": joblib.hash(data), "version": __version__}
-        keep_settings(out / "settings.json", settings | {"kernel": "numba" if run.compiled else "numpy"})
+        settings |= {"kernel": "numba" if run.compiled else "numpy"}
         cells = design.cells()
-        rows = {cell_of(row): row for row in finished(out / "results.csv", cells)}
+        rows = {cell_of(row): row for row in finished(out, settings)}
         if rows:
             info(f"{out}: {len(rows)} of {counted(len(cells), 'cell')} done already")
         with run.step("estimating c") as tick:
@@ -86,9 +86,10 @@ def command(
         with run.step("training and testing", len(left)) as tick:
             for row in _run_cells(left, design, data, dataset, run, c):
                 rows[cell_of(row)] = row
-                write_rows(out / "results.csv", rows.values())
+                save(out, settings, rows.values())
                 tick()
         in_order = [rows[cell] for cell in cells]
+        save(out, settings, in_order)
         summary = markdown(in_order, c, folds)
         write(out / "summary.md", summary.encode())
         if find_spec("matplotlib") is None:
