@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
+from operator import getitem
 
 import numpy as np
 from dask.sizeof import sizeof
@@ -180,11 +181,6 @@ def read_files(executor: DaskExecutor, files: Sequence[str], reading: Reading, r
     return collection
 
 
-def _picked(part: PartRows, rows: np.ndarray) -> tuple[csr_array, csr_array]:
-    """Return features and annotated labels of some instances."""
-    return part.features[rows].as_sparse(), part.labels[rows]
-
-
 def _train_block(
     part: PartRows,
     shard_and_round: tuple[int, int],
@@ -346,14 +342,14 @@ def train_by_workers(collection: Collection, options: Options, run: Run) -> tupl
     width = len(columns.indices) if columns.are_few else columns.width
     refuse_too_large(width, len(ids), n_levels)
     refuse_large_sample(min(n, options.sample), len(ids))
+    fetched = _fetched(collection, draw(n, options.sample, run.seed), run)
     if n <= options.sample:
-        return train(_together(collection, run), options, run)
+        return train(fetched, options, run)
     submit, seeds = collection.executor.submit, (_seed(run.seed, number) for number in range(len(collection.data)))
     parts = [submit(_place, data, ids, columns, seed) for data, seed in zip(collection.data, seeds, strict=True)]
     sizes = [fact.size for fact in collection.facts]
     collection.data.clear()  # so that the workers can release them
-    with run.step("fetching the sample"):
-        sample = Instances.of(_fetched(collection.executor, parts, sizes, draw(n, options.sample, run.seed)))
+    sample = Instances.of(fetched, columns)
     epochs = options.epochs or default_epochs(n, sample.features.coherence)
     chosen = choose_hyper_parameters(sample, replace(options, epochs=epochs, loss=DEFAULT), run)
     if options.eta0 is None and options.cost is None:
@@ -376,20 +372,16 @@ def train_by_workers(collection: Collection, options: Options, run: Run) -> tupl
     return replace(model_of_all, columns=columns if columns.are_few else None), result
 
 
-def _together(collection: Collection, run: Run) -> Problem:
-    """Fetch all instances."""
-    with run.step("fetching the sample"):
-        data: list[Dataset] = collection.executor.gather(collection.data)
-    width = max(one.features.shape[1] for one in data)
-    features = csr_array(vstack([with_width(one.features, width) for one in data], format="csr"))
-    return Problem(features, csr_array(vstack([_labels_at(one, collection.ids) for one in data], format="csr")))
-
-
-def _fetched(executor: DaskExecutor, parts: list[Handle], sizes: list[int], rows: np.ndarray) -> Problem:
+def _fetched(collection: Collection, rows: np.ndarray, run: Run) -> Problem:
     """Fetch instances by their numbers across all parts."""
-    ends = np.cumsum([0, *sizes])
-    cuts = pairwise(np.searchsorted(rows, ends).tolist())
-    wanted = zip(parts, ends.tolist(), cuts, strict=False)
-    fetched = executor.gather([executor.submit(_picked, part, rows[slice(*cut)] - at) for part, at, cut in wanted])
-    features, labels = (csr_array(vstack(list(of_parts), format="csr")) for of_parts in zip(*fetched, strict=True))
-    return Problem(features, labels)
+    starts = np.cumsum([0, *(fact.size for fact in collection.facts)])
+    wanted = pairwise(np.searchsorted(rows, starts))
+    with run.step("fetching the sample"):
+        picked = [
+            collection.executor.submit(getitem, data, rows[first:end] - start)
+            for data, start, (first, end) in zip(collection.data, starts, wanted, strict=False)
+        ]
+        of_parts: list[Dataset] = collection.executor.gather(picked)
+    width = collection.columns.width
+    features = csr_array(vstack([with_width(part.features, width) for part in of_parts], format="csr"))
+    return Problem(features, csr_array(vstack([_labels_at(part, collection.ids) for part in of_parts], format="csr")))

@@ -48,16 +48,17 @@ class Instances(Problem):
         return len(self.features)
 
     @classmethod
-    def of(cls, problem: Problem) -> "Instances":
+    def of(cls, problem: Problem, columns: Columns | None = None) -> "Instances":
         """Return the instances of a problem, without the features that do not occur if few features occur.
 
+        `columns`: the features that occur, if the problem is a sample.
         Label features have the same columns: features that only occur there count, as new instances may have them.
         """
         matrix, of_labels = problem.features, problem.label_features
         if of_labels is not None:
             width = max(matrix.shape[1], of_labels.shape[1])
             matrix, of_labels = with_width(matrix, width), with_width(of_labels, width)
-        occurring = Columns.occurring(matrix, *([] if of_labels is None else [of_labels]))
+        occurring = columns or Columns.occurring(matrix, *([] if of_labels is None else [of_labels]))
         features = Features.of(occurring.narrowed(matrix)).shortened()
         of_labels = None if of_labels is None else occurring.narrowed(of_labels)
         uneven, dominating = unevenness(features)

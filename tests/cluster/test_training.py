@@ -89,6 +89,15 @@ def test_a_file_may_be_empty_but_not_all(files, on, tmp_path, caplog):
     assert "split -C" in caplog.text
 
 
+def test_a_feature_that_dominates_is_told_by_its_number(on, tmp_path):
+    files = [tmp_path / f"{number}.svm" for number in range(2)]
+    for file in files:
+        lines = (f"{i % 3} {10 + 10 * (i % 7)}:{i % 3} 999:{1000 + i}\n" for i in range(100))
+        file.write_text("".join(lines))
+    report = train(Sources(Files(map(str, files))), tmp_path / "a.mpu", OPTIONS, on=on)
+    assert [text for text in report["warnings"] if text.startswith("feature 999 has ")]
+
+
 def test_more_labels_than_a_cluster_learns_are_refused(on, tmp_path):
     (tmp_path / "many.svm").write_text("".join(f"{label} 1:1\n" for label in range(501)))
     with pytest.raises(DataError, match="there are 501 labels, and a cluster learns at most 500"):
