@@ -163,14 +163,11 @@ def ranking_metrics(
     dict
         ``precision_at_K``, ``ndcg_at_K``, ``recall_at_K`` and ``coverage_at_K`` for each cut-off,
         ``label_ranking_average_precision``, ``coverage_error`` and ``one_error``; with `propensities` also
-        ``psp_at_K`` and ``psndcg_at_K``; with `c` also ``corrected_precision_at_K`` and ``corrected_ndcg_at_K``, which
-        are estimates on complete labels.
+        ``psp_at_K`` and ``psndcg_at_K``; with `c` also ``corrected_precision_at_K``, an estimate on complete labels.
 
     Notes
     -----
-    If c is correct, the corrected precision is unbiased: each hit counts 1 / c, up to a mean of 1. The corrected nDCG
-    is biased: an instance's gain is divided by the gain of its true labels, whose number is itself estimated from the
-    distribution of annotations over instances.
+    If c is correct, the corrected precision is unbiased: each hit counts 1 / c, up to a mean of 1.
 
     Examples
     --------
@@ -187,20 +184,16 @@ def ranking_metrics(
     if not all(cutoff >= 1 for cutoff in cutoffs) or cutoffs != given:
         raise DataError(f"k is {k}: give whole numbers of labels, from 1")
     known = slice(None) if unknown is None else np.flatnonzero(np.diff(unknown.indptr) < truth.shape[1])
-
-    def results(
-        metrics: RankingMetrics | PropensityScoredMetrics | incomplete.CorrectedRanking, true: csr_array
-    ) -> dict[str, float]:
-        metrics.add(true[known], listed[known])
-        return metrics.results()
-
-    found = results(RankingMetrics(cutoffs), truth)
+    plain, weighted = RankingMetrics(cutoffs), PropensityScoredMetrics(cutoffs)
+    plain.add(truth[known], listed[known])
+    found = plain.results()
     if propensities is not None:
-        found |= results(PropensityScoredMetrics(cutoffs), _weighted(truth, propensities, "propensities"))
+        weighted.add(_weighted(truth, propensities, "propensities")[known], listed[known])
+        found |= weighted.results()
     if c is not None:
-        weighted = _weighted(truth, rates_in_order(columns_of(y_true), c))
-        corrected = results(incomplete.CorrectedRanking(cutoffs), weighted)
-        found |= {f"corrected_{name}": value for name, value in corrected.items()}
+        corrected = PropensityScoredMetrics(cutoffs)
+        corrected.add(_weighted(truth, rates_in_order(columns_of(y_true), c))[known], listed[known])
+        found |= {f"corrected_{name}": value for name, value in corrected.corrected().items()}
     return found
 
 

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.predictions import over
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.evaluation.incomplete import CorrectedRanking, Propensities, PropensityScoredMetrics
+from mpu_cli.evaluation.incomplete import Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics, Reliability, entries_in
 from mpu_cli.svmlight.dataset import Dataset
 
@@ -80,7 +80,7 @@ class Comparison:
         # agreement of scores with probabilities; None if there are only label lists.
         self.ranking: RankingMetrics | None = RankingMetrics(ks)
         self.propensity_scored = None if propensities is None else PropensityScoredMetrics(ks)
-        self.corrected = None if c is None else CorrectedRanking(ks)
+        self.corrected = None if c is None else PropensityScoredMetrics(ks)
         self.reliability = Reliability() if calibration else None
 
     def add(self, true: Dataset, predicted: Dataset) -> None:

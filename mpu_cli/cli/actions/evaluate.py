@@ -348,7 +348,7 @@ def build_report(
         return report | {name: results[name] for name in names}
     true = (counts.support / c).sum()  # the overall c is the share of the true labels that is annotated
     report["c"] = float(np.mean(c) if np.ndim(c) == 0 or not true else counts.support.sum() / true)
-    every = corrected_metrics(counts, c) | ({} if comparison.corrected is None else comparison.corrected.results())
+    every = corrected_metrics(counts, c) | ({} if comparison.corrected is None else comparison.corrected.corrected())
     estimates = {name: every[name] for name in [*names, "clipped", "clipped_labels"] if name in every}
     return report | {name: results[name] for name in names} | {"corrected": estimates}
 
