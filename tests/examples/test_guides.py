@@ -193,6 +193,17 @@ def test_the_guide_reads_several_files(shell, tmp_path, instances):
     assert "micro_f1" in result.stdout
 
 
+def test_the_guide_splits_a_large_file(shell, tmp_path, instances):
+    text = "".join(instances[:50])
+    (tmp_path / "news.svm").write_text(text)
+    (tmp_path / "news.svm.gz").write_bytes(gzip.compress(f"50 999 9\n{text}".encode()))
+    (commands,) = (block for block in blocks("cluster.md") if "split" in block)
+    for command in commands.splitlines():
+        shell("sh", "-e", "-c", command)
+        assert (tmp_path / "news-aa.svm").read_text() == text
+        (tmp_path / "news-aa.svm").unlink()
+
+
 @pytest.mark.slow
 def test_the_nights_of_the_guide(shell, tmp_path):
     words = "--accept-on", "mv ", "jq "
