@@ -43,7 +43,7 @@ from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, numba_installed
 
 # Maximum number of passes over the instances. A few dozen suffice for any C that predicts well.
-MAX_EPOCHS = 300
+_MAX_EPOCHS = 300
 # The target relative duality gap; a larger one hardly changes which of two C is better.
 TOLERANCE, _ROUGH_TOLERANCE = 0.01, 0.05
 # Cost of a wrong label in the Hamming loss of +1 and -1.
@@ -187,7 +187,7 @@ class LinearSpace:
         return sums
 
 
-def solve(dual: Dual, tolerance: float, seed: int, max_epochs: int = MAX_EPOCHS) -> tuple[np.ndarray, np.ndarray]:
+def solve(dual: Dual, tolerance: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Maximise by coordinate ascent until the relative duality gap is within the tolerance.
 
     Each epoch visits the instances in a new random order. It also sums up a gap with the weights at each moment, at no
@@ -200,7 +200,7 @@ def solve(dual: Dual, tolerance: float, seed: int, max_epochs: int = MAX_EPOCHS)
     dual = replace(dual, prior=dual.prior.astype(np.float32), cost=np.float32(dual.cost))
     alpha = np.zeros(dual.present.shape, np.float32)
     weights = np.zeros((dual.space.width, dual.present.shape[1]), np.float32)
-    for _ in range(max_epochs):
+    for _ in range(_MAX_EPOCHS):
         with np.errstate(all="ignore"):  # an instance of zeros: the dual grows without bound, up to alpha = C
             gap, primal = dual.space.ascend(dual, rng.permutation(dual.rows), alpha, weights)
         if not np.isfinite(gap):

@@ -105,9 +105,9 @@ def solve_dual(gram: np.ndarray, Y: np.ndarray, prior: np.ndarray, cost: float) 
     return scores(found.x), -float(found.fun)
 
 
-def ascend(space, Y, rho=0.5, cost=1.0, tolerance=1e-5, **options):
+def ascend(space, Y, rho=0.5, cost=1.0, tolerance=1e-5):
     prior = correlation_prior(as_labels(Y), rho)
-    return *solve(Dual(space, Y, np.arange(len(Y)), prior, cost), tolerance, seed=0, **options), prior
+    return *solve(Dual(space, Y, np.arange(len(Y)), prior, cost), tolerance, seed=0), prior
 
 
 @pytest.mark.parametrize("kind", ["linear", "rbf"])
