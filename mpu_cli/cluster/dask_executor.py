@@ -96,9 +96,9 @@ class DaskExecutor:
                 self._raise(future)
                 tick()
 
-    def gather(self, handles: Sequence[Handle]) -> list[Any]:
-        """Return results; errors as for `wait`."""
-        self.wait(handles)
+    def gather(self, handles: Sequence[Handle], tick: Callable[[], None] = lambda: None) -> list[Any]:
+        """Return results; ticks and errors as for `wait`."""
+        self.wait(handles, tick)
         try:
             return self._awaited(self._client.gather, list(handles))
         except (CancelledError, CommClosedError, KilledWorker, OSError) as error:

@@ -51,7 +51,7 @@ from mpu_cli.core.stacking import (
     train,
     with_predictions,
 )
-from mpu_cli.core.validation import deal, leading, predict
+from mpu_cli.core.validation import leading, predict
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.run import Run
@@ -62,7 +62,7 @@ from mpu_cli.svmlight.streams import as_one
 
 _log = logging.getLogger(__name__)
 # Up to this many, the mean of models learned in one pass each is as good as one model of all instances.
-SHARDS = 4
+_SHARDS = 4
 # A part of this size takes seconds to read.
 _LARGE_BYTES = 64_000_000
 
@@ -91,8 +91,7 @@ class PartRows:
 
     def shard(self, number: int) -> np.ndarray:
         """Return the instances of a shard, ascending."""
-        dealt = deal(len(self), SHARDS, self.seed)
-        return dealt[number] if number < len(dealt) else np.empty(0, int)
+        return np.sort(np.random.default_rng(self.seed).permutation(len(self))[number::_SHARDS])
 
 
 sizeof.register(PartRows, size_of)
@@ -158,21 +157,17 @@ def read_files(executor: DaskExecutor, files: Sequence[str], reading: Reading, r
     Raises InputError (a file cannot be read, or no instance has a label), DataError (there are too many labels),
     ClusterError (the cluster failed).
     """
-    states = [state_of(file) for file in files]
-    large = [file for file, state in zip(files, states, strict=True) if state is not None and state[0] > _LARGE_BYTES]
+    states = [(file, state_of(file)) for file in files]
+    large = [file for file, state in states if state is not None and state[0] > _LARGE_BYTES]
     if large and len(files) < executor.workers:
         _log.info(
             f"{large[0]}: is large, and read by one worker, while others wait: split it, by split -C 64m as in "
             "docs/guide/cluster.md"
         )
     with run.step("reading data", len(files)) as tick:
-        data = [
-            executor.submit(_read_unchanged, file, state, reading, run.on_a_worker())
-            for file, state in zip(files, states, strict=True)
-        ]
+        data = [executor.submit(_read_unchanged, file, state, reading, run.on_a_worker()) for file, state in states]
         facts = [executor.submit(_facts_of, one) for one in data]
-        executor.wait(facts, tick)
-        collection = Collection(executor, data, executor.gather(facts))
+        collection = Collection(executor, data, executor.gather(facts, tick))
     q = len(collection.ids)
     if not q:
         raise no_labels(as_one(files))
@@ -259,8 +254,7 @@ class _Level:
 
         Returns: the model; `held_out`: handles of the results of `_predict` for each part.
         """
-        every = range(SHARDS)
-        shards = [shard for shard in every if self._size(shard)]
+        shards = [shard for shard in range(_SHARDS) if self._size(shard)]
         n_held = leading([range(self._size(shard)) for shard in shards], enough)
         whole: list[Handle] = []
         without: list[list[Handle]] = [[] for _ in range(n_held)]
@@ -294,7 +288,7 @@ class _Level:
         """Train the model of a shard on its instances in each part; each shard starts at a different part."""
         n, seen = sum(map(self._size, shards)), round_ * self._size(shard)
         settings = replace(self.settings, epochs=1, step=self.settings.step * float(np.sqrt(len(shards))))
-        first = (shard * len(self.parts)) // SHARDS
+        first = (shard * len(self.parts)) // _SHARDS
         for number in [*range(first, len(self.parts)), *range(first)]:
             if size := _size_of_shard(shard, self.sizes[number]):
                 of_part = replace(settings, cost=settings.cost * n / size)  # lambda is defined for n instances
@@ -328,7 +322,7 @@ class _Level:
 
 def _size_of_shard(shard: int, size: int) -> int:
     """Return how many instances in a part belong to a shard."""
-    return len(range(shard, size, SHARDS))
+    return len(range(shard, size, _SHARDS))
 
 
 def train_by_workers(collection: Collection, options: Options, run: Run) -> tuple[StackedModel, TrainingResult]:

@@ -300,8 +300,7 @@ def predict_files(
             executor.submit(_predict, meant, file, state_of(file), target, output, reading, run.on_a_worker())
             for file, target in files.items()
         ]
-        executor.wait(done, tick)
-        return sum(executor.gather(done), Fitness())
+        return sum(executor.gather(done, tick), Fitness())
 
 
 def _predict(
