@@ -19,7 +19,7 @@ from mpu_cli.names.lines import open_side, undecoded
 from mpu_cli.names.naming import read_names
 from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, problem_of
-from mpu_cli.svmlight.streams import Readable, plain_name
+from mpu_cli.svmlight.streams import plain_name
 from mpu_cli.text.languages import TextIn
 from mpu_cli.text.records import Bad, clean, read_rows
 
@@ -288,58 +288,49 @@ def _statements(source: str | Path) -> Iterator[tuple[Any, Any, Any]]:
     import pyoxigraph
 
     form: Any = pyoxigraph.RdfFormat.from_extension(suffix_of(source)[1:])
-    broken: list[expat.ExpatError] = []
     try:
         with open_side(source) as opened:
             start = opened.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)
-            data = Joined(chain([start], iter(partial(opened.read, _HEAD), b"")))
-            data = _without_long_entities(data, str(source), broken) if form.name == "RDF/XML" else data
+            pieces: Iterator[bytes] = chain([start], iter(partial(opened.read, _HEAD), b""))
+            data = Joined(_checked_xml(pieces, str(source)) if form.name == "RDF/XML" else pieces)
             # Lenient: URIs with blanks in them are common.
             for statement in pyoxigraph.parse(cast(Any, data), form, lenient=True):
                 yield statement.subject, statement.predicate, statement.object
     except SyntaxError as error:
         with open_side(source) as stream:
-            raise _unreadable(error, broken, stream.read(MAX_LINE_BYTES), form.name, str(source)) from None
+            raise _unreadable(error, stream.read(MAX_LINE_BYTES), form.name, str(source)) from None
 
 
-def _without_long_entities(stream: Readable, source: str, broken: list[expat.ExpatError]) -> Joined:
-    """Return the stream of an XML file; InputError if its entities are long, or contain others.
+def _checked_xml(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
+    """Yield the pieces of an XML file, checked for what the RDF parser does not tell.
 
-    Such entities expand a kilobyte to gigabytes. The entities for address prefixes in RDF/XML are neither.
-    `broken`: as for `_to_the_end`.
-    """
-    head = stream.read(MAX_LINE_BYTES)
-    for entity in _ENTITY.finditer(head):
-        if len(entity[0]) > _LONGEST_ENTITY or _NESTED.search(entity[0]):
-            problem = "is a long or nested entity; replace it by its value in the file"
-            raise InputError(source, head.count(b"\n", 0, entity.start()) + 1, problem)
-    return Joined(_to_the_end(chain([head], iter(partial(stream.read, _HEAD), b"")), source, broken))
-
-
-def _to_the_end(pieces: Iterable[bytes], source: str, broken: list[expat.ExpatError]) -> Iterator[bytes]:
-    """Yield the pieces of an XML file; InputError if it is truncated, which the RDF parser takes for its end.
-
-    `broken` gets the first other XML error: the RDF parser may read on, and does not report the line.
+    Raises SyntaxError with the line (it is not XML), InputError (it is truncated, or an entity is long or contains
+    others). Such entities expand a kilobyte to gigabytes; those for address prefixes in RDF/XML are neither.
     """
     parser = expat.ParserCreate("utf-8")
-    for piece in chain(pieces, [b""]):
+
+    def declared(_name: str, _is_parameter: bool, value: str | None, *_of_file: str | None) -> None:
+        if value is not None and (len(value) > _LONGEST_ENTITY or "&" in value):
+            problem = "is a long or nested entity; replace it by its value in the file"
+            raise InputError(source, parser.CurrentLineNumber, problem)
+
+    parser.EntityDeclHandler = declared
+    for piece in chain(filter(None, pieces), [b""]):
         try:
-            if not broken:
-                parser.Parse(piece, not piece)
+            parser.Parse(piece, not piece)
         except expat.ExpatError as error:
-            if expat.ErrorString(error.code) == expat.errors.XML_ERROR_NO_ELEMENTS:
+            problem = expat.ErrorString(error.code)
+            if problem == expat.errors.XML_ERROR_NO_ELEMENTS:
                 raise InputError(source, error.lineno, "the file breaks off here; get it again, whole") from None
-            broken.append(error)
+            raise SyntaxError(problem, (source, error.lineno, None, None)) from None
         yield piece
 
 
 _HEAD = 1 << 16
 _LONGEST_ENTITY = 300
-_ENTITY = re.compile(rb"<!ENTITY[^<>\"']*(?:\"[^\"]*\"?|'[^']*'?)?")
-_NESTED = re.compile(rb"&(?!#)|&#(?:0*38|x0*26);")  # an entity name, or an ampersand that forms one
 
 
-def _unreadable(error: SyntaxError, broken: list[expat.ExpatError], data: bytes, form: str, source: str) -> InputError:
+def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> InputError:
     """Return the error for an RDF text that its parser has refused, with the line if it is known.
 
     `data`: the text, or the first `MAX_LINE_BYTES` of it.
@@ -350,15 +341,13 @@ def _unreadable(error: SyntaxError, broken: list[expat.ExpatError], data: bytes,
         codecs.getincrementaldecoder("utf-8")().decode(data)  # it may end within a character
     except UnicodeDecodeError as wrong:
         return undecoded(source, wrong)
-    where = broken[0].lineno if broken else error.lineno
     problem = _PLACE.sub("", error.msg)
     if "LoadDocumentCallback" in problem:
         return InputError(
             source, None, "refers to a @context at another address; copy that context into the file instead"
         )
-    if broken:
-        problem = expat.ErrorString(broken[0].code)
-    return InputError(source, where, f"is not {form}: {problem}; correct it, or give the file the suffix of its format")
+    advice = "correct it, or give the file the suffix of its format"
+    return InputError(source, error.lineno, f"is not {form}: {problem}; {advice}")
 
 
 # How pyoxigraph's message describes the place, besides `lineno`.
