@@ -14,7 +14,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,9 @@ from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, problem_of, utf16_of
 from mpu_cli.svmlight.streams import Readable, Watched, is_plain, open_input
 
-_NOT_UTF8 = "this is not UTF-8 text; save the file as UTF-8, such as by iconv -f LATIN1 -t UTF-8"
-_DAMAGED = (
-    "this line is damaged: it has bytes that are not UTF-8 text, though other characters of the file are; correct it, "
-    "or drop these bytes, such as by iconv -c -f UTF-8 -t UTF-8"
+_NOT_UTF8 = (
+    "this is not UTF-8 text; save the file as UTF-8, such as by iconv -f LATIN1 -t UTF-8; or, if it is UTF-8 and this "
+    "line is damaged, correct it, or drop the wrong bytes, such as by iconv -c -f UTF-8 -t UTF-8"
 )
 _HAS_NUL = "this has NUL bytes, so it is binary, or UTF-32 text; save it as UTF-8 text"
 _BOM = "\ufeff"
@@ -112,8 +110,6 @@ def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Itera
     Raises InputError (it is not ours, and its first non-empty line has a format that no command reads).
     """
     is_top = not is_ours
-    is_known = False  # whether `has_letters` is of the whole file
-    has_letters = False
     for number in count(1):
         raw = stream.readline(MAX_LINE_BYTES + len(b"\r\n"))
         if not raw:
@@ -130,26 +126,13 @@ def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Itera
                 raw = stream.readline(MAX_LINE_BYTES)
         else:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
-            has_letters = has_letters or _has_letters(raw)
-            if has_nul or is_utf8(line):
-                yield line, _HAS_NUL * has_nul
-                continue
-            if not (has_letters or is_known) and Path(source).is_file():
-                with open_input(source) as whole_file:
-                    has_letters = any(map(_has_letters, iter(partial(whole_file.readline, MAX_LINE_BYTES), b"")))
-            is_known = True
-            yield line, _DAMAGED if has_letters else _NOT_UTF8
-
-
-def _has_letters(data: bytes) -> bool:
-    """Return whether some bytes are characters in UTF-8 beyond ASCII, which text in other encodings hardly has."""
-    return not (data.isascii() or data.decode(errors="ignore").isascii())
+            yield line, _HAS_NUL if has_nul else "" if is_utf8(line) else _NOT_UTF8
 
 
 def undecoded(source: str | Path, error: UnicodeDecodeError) -> InputError:
     """Return the error for data that is not UTF-8, with the line."""
     line = error.object.count(b"\n", 0, error.start) + 1
-    return InputError(source, line, _DAMAGED if _has_letters(error.object) else _NOT_UTF8)
+    return InputError(source, line, _NOT_UTF8)
 
 
 def is_utf8(text: str) -> bool:

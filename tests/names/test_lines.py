@@ -62,13 +62,11 @@ def test_a_byte_order_mark_and_crlf_do_no_harm(file):
     assert list(text_lines(file(b"\xef\xbb\xbf\xef\xbb\xbfa\r\nb"))) == ["\ufeffa", "b"]
 
 
-@pytest.mark.parametrize("data", [b"\xc3\xa9\na\xe9", b"\na\xc3\xa9\xe9a", b"\na\xe9\n\xc3\xa9\n", b"a\nb\xe9\nc\xfc"])
-def test_a_damaged_line_of_a_utf_8_file_is_not_taken_for_one_of_latin_1(file, data):
-    advice = "iconv -c -f UTF-8 -t UTF-8" if b"\xc3" in data else "iconv -f LATIN1 -t UTF-8"
-    small = file(data)
-    with pytest.raises(InputError, match=rf"small\.txt:2: .* by {advice}$"):
+def test_a_line_that_is_not_utf_8_is_named(file):
+    small = file(b"a\nb\xe9\nc\xfc")
+    with refused(InputError, "small.txt:2: "):
         list(text_lines(small))
-    with pytest.raises(InputError, match=rf"small\.txt:2: .* by {advice}$"), open_records(small.parent) as stream:
+    with refused(InputError, "small.txt:2: "), open_records(small.parent) as stream:
         stream.read()
 
 

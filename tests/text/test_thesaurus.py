@@ -86,7 +86,7 @@ def test_a_table_of_annif(read):
         ("a.rdf", EMPTY.format("rdf:ID='1 2'"), r"a\.rdf: is not RDF/XML: 1 2 is not a valid rdf:ID value"),
         ("a.rdf", EMPTY.format("rdf:about='a:b'").replace("</rdf:RDF>", "\n"), r"a\.rdf:3: the file breaks off here"),
         ("a.rdf", EMPTY.format("/><a>\udce4</a><rdf:Description"), r"a\.rdf:2: this is not UTF-8 text"),
-        ("a.ttl", "# \u00e4\n<a:b> <a:b> '\udce4' .\n", r"a\.ttl:2: this line is damaged"),
+        ("a.ttl", "# \u00e4\n<a:b> <a:b> '\udce4' .\n", r"a\.ttl:2: this is not UTF-8 text"),
         ("a.nt", "<a:b> <a:b> <a:b> .\n<a> <b>", r"a\.nt:2: is not N-Triples: "),
         ("a.json", "[\n{", r"a\.json:2: is not JSON-LD: "),
     ],
