@@ -23,9 +23,10 @@ _LARGE = np.uint64(9999)  # replaces any larger exponent
 
 
 def parse(block: bytes, implicit_values: bool) -> Dataset:
-    """Parse whole lines like `mpu_cli.svmlight.reader.parse_in_numpy`, bit for bit.
+    """Parse whole lines of a file without its header.
 
-    UnusualError also if 64 bits are not precise enough for a value.
+    With `implicit_values`, an index without a colon means the value 1. UnusualError if a line breaks the grammar, or
+    follows it in a rare form, or 64 bits are not precise enough for a value.
     """
     understood, *arrays = scan(np.frombuffer(block + _PADDING, np.uint8), implicit_values)
     if not understood:
