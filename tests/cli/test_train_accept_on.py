@@ -189,6 +189,19 @@ def test_going_back_is_moving(three):
     assert three.kept() == {1: 2, 2: 3}
 
 
+def test_a_model_that_is_held_does_not_come_back_with_the_same_data(three):
+    three.model.rename(three.folder / "news.mpu.held")
+    three.path(1).rename(three.model)
+    again = three.train(1, "-q")
+    assert (again.exit_code, three.wrong()) == (3, 2)
+    assert "trained on the same data as news.mpu.held" in again.stderr
+    (record,) = (three.folder / "news.mpu.held").glob("training-*.json")
+    record.write_text("[]")
+    again = three.train(1, "-q")
+    assert again.stderr.startswith(f"warning: {three.folder / 'news.mpu.held'}: the record of its training is damaged")
+    assert (again.exit_code, three.wrong()) == (0, 1)
+
+
 def test_while_the_model_is_gone_a_new_one_is_compared_with_the_kept_ones(three):
     shutil.rmtree(three.model)
     result = three.train(6, "-q")

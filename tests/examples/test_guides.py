@@ -214,7 +214,7 @@ def test_the_nights_of_the_guide(shell, tmp_path):
         shell("sh", "-c", night.replace("--quiet", "--log-format json 2>> train.log"), status=status)
     assert sorted(path.name for path in tmp_path.glob("news.mpu*")) == ["news.mpu", "news.mpu.1"]
     shell("sh", "-e", "-c", back)
-    assert sorted(path.name for path in tmp_path.glob("*.mpu*")) == ["news.mpu", "news.mpu.bad"]
+    assert sorted(path.name for path in tmp_path.glob("*.mpu*")) == ["news.mpu", "news.mpu.held"]
     assert shell("mpu", "predict", "news.mpu", "new.svm").stdout == "1\n2\n"
     log = (tmp_path / "train.log").read_text()
     assert log.count('"report": {') == 3

@@ -10,6 +10,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle import TrainedModel, Writer
 from mpu_cli.bundle.loading import manifest_of
 from mpu_cli.bundle.predicting import Fitness
+from mpu_cli.bundle.provenance import origin_of
 from mpu_cli.bundle.writing import check_kept
 from mpu_cli.cli.actions.evaluate import Truth, conclusion_on
 from mpu_cli.cli.commands import KS, Acceptance
@@ -91,6 +92,13 @@ class Gate:
         accepted, reason, gain = self._decided(value, values, [_reversed(one[metric]) for one in differences])
         if misfits := fitness.misfits(model):
             accepted, reason = False, f"the new model does not fit {shown(self.acceptance.test)}: {misfits[0]}"
+        # Users move a model here to prevent its return.
+        held = self.target.resolve().with_name(f"{self.target.resolve().name}.held")
+        if accepted and held.exists():
+            sums = _checksums(model, self.target)
+            if sums and sums == _checksums(bundle.load(held), held):
+                accepted = False
+                reason = f"the new model was trained on the same data as {held.name}; remove that to accept it"
         predicted = counts.predicted
         return {
             "accepted": accepted,
@@ -136,6 +144,14 @@ class Gate:
             chunks.append((true.labels, predicted.labels))
             gains.append(ranking_gains(true.labels, predicted.features, KS))
         return Counts.of(chunks, gains, KS), fitness
+
+
+def _checksums(model: TrainedModel, path: Path) -> list[str | None]:
+    """Return the checksums of the data files of a model's training; an empty list if one is unknown."""
+    if (origin := origin_of(model, path)) is None:
+        return []
+    sums = [file["sha256"] for file in origin.files] or [origin.source_sha256]
+    return sums if all(sums) else []
 
 
 def _reversed(difference: Difference) -> Difference:
