@@ -46,7 +46,7 @@ def printed(run, tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
             asked("estimate-c", "one.svm", "-q"),
         ]
         tested = "--accept-on", "new.svm"
-        recorded = "-o", "m.mpu"
+        recorded = "-o", "m.mpu", "--history", "history.jsonl"
         found["train"] = [
             asked("train", "notes.svm", "-q", *tested),
             asked("train", "notes.svm", *QUICK, *tested, *recorded),
@@ -56,6 +56,8 @@ def printed(run, tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
             asked("train", "dense.svm", *QUICK, "--features", "rbf"),
             asked("train", "dense.svm", *QUICK, "--features", "largest"),
         ]
+        lines = Path("history.jsonl").read_text().splitlines()
+        found["history"] = [json.loads(line) for line in lines[::-1]]
         found["info"] = [asked("info", "notes.mpu"), asked("info", "m.mpu", "--label", "Art")]
         found["suggest"] = [asked("suggest", "notes.svm", "-o", "missing.tsv", "--top", 2, *QUICK)]
         _decide("missing.tsv", "decided.tsv")

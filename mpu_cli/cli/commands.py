@@ -658,6 +658,7 @@ model replaces an existing one only when it is complete.
     option("-o, --output MODEL", PATH, "Model directory. Default: FILE with the suffix .mpu."),
     Group("learning", Options, declared_options(Options)),
     option("--oof FILE", PATH, "Also write out-of-fold predictions of all instances to FILE."),
+    option("--history FILE", PATH, "Append a JSON line about this training to FILE."),
     Group(
         "acceptance",
         _acceptance,
@@ -680,7 +681,7 @@ model replaces an existing one only when it is complete.
         "Learning": f"{LEARNING} cluster",
         "Knowledge about labels": KNOWLEDGE,
         "Replacing the model": "accept_on accept_margin accept_metric keep",
-        "Input and output": "implicit_values oof log_format verbose accept_warning",
+        "Input and output": "implicit_values oof history log_format verbose accept_warning",
     },
     epilog=_EPILOG,
 )

@@ -1,3 +1,4 @@
+import json
 import re
 import shutil
 
@@ -220,13 +221,15 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     assert (tmp_path / "c.txt").read_text().startswith("# c is unknown: these hold if each instance truly has one")
     model = tmp_path / "one.mpu"
     (tmp_path / "groups.txt").write_text("a\nb\n" * 120)
+    history = tmp_path / "history"
     for more in ("--c", tmp_path / "c.txt"), ("--groups", tmp_path / "groups.txt"), ():
-        trained = run.json("train", one_each, "-o", model, *QUICK, *more)
+        trained = run.json("train", one_each, "-o", model, "--history", history, *QUICK, *more)
         assert trained["c_known"] is False
         assert not {"c_interval", "expected_micro_f1_interval", "c_by_group"} & trained.keys()
         told = run.json("info", model)
         assert (told["c"]["known"], told["c"]["interval"]) == (False, None)
         assert "c_interval" not in told["options"]
+    assert [json.loads(line)["c_interval"] for line in history.read_text().splitlines()] == [None] * 3
     assert trained["c_assumption"].startswith("each instance truly has one label only")
     assert told["c"]["assumption"] == trained["c_assumption"]
     completed = run("suggest", one_each, *QUICK, "-o", tmp_path / "missing.tsv")

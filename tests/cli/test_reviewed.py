@@ -115,8 +115,9 @@ def test_no_on_an_annotated_label_counts_with_a_warning(run, problem, tmp_path):
 def test_estimate_c_by_a_review(run, problem, checked, tmp_path):
     data, path = problem[3], checked[1]
     estimate = run.json("estimate-c", data, *LINEAR, "--reviewed", path, "--per-label", "-o", tmp_path / "c.txt", "-q")
-    train = run.json("train", data, "--reviewed", path, *FAST)
-    assert train["c_by_people"]["interval"] == estimate["interval"]
+    train = run.json("train", data, "--reviewed", path, *FAST, "--history", tmp_path / "history.jsonl")
+    told = json.loads((tmp_path / "history.jsonl").read_text())
+    assert (told["c"], told["c_interval"]) == (estimate["c"], estimate["interval"])
     assert (estimate["method"], estimate["complete_instances"]) == ("reviewed", 100)
     assert estimate["c"] == train["c_by_people"]["c"]
     assert [row["c"] for row in estimate["per_label"]] == train["c"]

@@ -247,18 +247,18 @@ def test_a_damaged_model_is_said_before_the_training(three):
     assert three.kept() == {1: 2, 2: 3}
 
 
-def test_the_report_has_what_was_found_on_the_test_data(three):
+def test_history_has_what_was_found_on_the_test_data(three, tmp_path):
+    history = tmp_path / "history.jsonl"
     three.test.write_text(instances(0, 10) + "1 77:1\n" * 20)
-    done = [three.train(missing, "-q", "--json") for missing in (0, 6)]
-    assert [one.exit_code for one in done] == [0, 3]
-    report = json.loads(done[0].stdout)
-    good, bad = report["acceptance"], json.loads(done[1].stdout)["acceptance"]
+    assert three.train(0, "-q", "--history", history).exit_code == 0
+    assert three.train(6, "-q", "--history", history).exit_code == 3
+    good, bad = map(json.loads, history.read_text().splitlines())
     assert (good["accepted"], bad["accepted"]) == (True, False)
     assert "is ahead of" in good["verdict"]
     assert good["unknown_features"] == pytest.approx(20 / 220)
     assert good["labels_per_instance"] == pytest.approx(1, abs=0.1)
     assert good["labels_expected"] == pytest.approx(1 / 0.9, abs=0.01)
-    assert any("never occurred in training" in warning for warning in report["warnings"])
+    assert any("never occurred in training" in warning for warning in good["warnings"])
 
 
 @pytest.mark.parametrize("form", ["copy", "compressed", "other labels", "one of several", "first instances"])

@@ -30,9 +30,11 @@ def files(tmp_path) -> list[str]:
 @pytest.mark.slow  # two processes load Dask
 def test_a_cluster_on_this_machine(files, tmp_path):
     large = ("--folds", "2", "--epochs", "1", "--sample", "100", "--c", "0.7")
-    done = train(*files, "-o", tmp_path / "news.mpu", "--cluster", "local:2", *large, "--json", "--quiet")
+    kept = ("--history", tmp_path / "history.jsonl")
+    done = train(*files, "-o", tmp_path / "news.mpu", "--cluster", "local:2", *large, "--json", "--quiet", *kept)
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads(done.stdout)
+    assert json.loads((tmp_path / "history.jsonl").read_text())["cluster"] == report["cluster"]
     assert report["cluster"] == {"parts": 4, "workers": 2}
     assert (report["instances"], report["labels"]) == (400, 5)
     again = train(*files, "-o", tmp_path / "two.mpu", "--cluster", "local:1:2", *large)

@@ -73,7 +73,7 @@ def test_secrets_are_neither_said_nor_kept(run, served, tmp_path):
     files["/a.svm"], files["/b.svm"] = TINY.encode(), b"1 1:x\n"
     url = url.replace("//", f"//me:{SECRET}@")
     query = f"?key={SECRET}"
-    options = (*QUICK, "-o", tmp_path / "m.mpu", "-v", "--log-format", "json")
+    options = (*QUICK, "-o", tmp_path / "m.mpu", "--history", tmp_path / "history", "-v", "--log-format", "json")
     result = run.ok("train", f"{url}/a.svm{query}", "--fully-labelled", f"{url}/a.svm{query}2", *options)
     shown = f"{served[0]}/a.svm?..."
     assert run.json("info", tmp_path / "m.mpu")["origin"]["source"] == shown

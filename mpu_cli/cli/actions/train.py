@@ -1,6 +1,15 @@
-"""Train a model on files, here or on a cluster, and report it: ``mpu train``."""
+"""Train a model on files, here or on a cluster, and report it: ``mpu train``.
 
-from contextlib import ExitStack, suppress
+A line in a history is a JSON object. A line cut short by a full disk or a power failure remains a separate line, which
+readers report.
+"""
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +17,12 @@ import click
 import numpy as np
 
 from mpu_cli import bundle
+from mpu_cli.bundle import provenance
 from mpu_cli.bundle.predicting import select
 from mpu_cli.cli.commands import Acceptance
 from mpu_cli.cli.messages import (
     QUESTIONS,
+    as_json,
     detail,
     first_of_all,
     is_quiet,
@@ -26,14 +37,20 @@ from mpu_cli.core import stacking
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, STANDARDISED, Options
 from mpu_cli.core.selection import TrainingResult
-from mpu_cli.errors import STANDARD_STREAM, FilesError, RejectedError, counted, shown
+from mpu_cli.errors import STANDARD_STREAM, FilesError, MpuError, RejectedError, counted, shown, without_secrets
 from mpu_cli.inputs.training_data import ClusterData, Sources, cluster_data, frequency_file, read_training_data
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.parallel import in_background
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, peak_bytes
-from mpu_cli.svmlight.streams import Files, files_of, is_url, open_output, refuse_unwritable, stem
+from mpu_cli.svmlight.streams import Files, compression_named, files_of, is_url, open_output, refuse_unwritable, stem
 from mpu_cli.svmlight.writer import label_and_score_lines
 from mpu_cli.text.stored import packed
+
+# Fields of a report in a history, in this order; see `_line`.
+_IN_HISTORY = (
+    *("instances", "features", "labels", "annotations", "c", "c_estimated", "c_interval"),
+    *("expected_micro_f1", "expected_micro_f1_interval", "seconds", "warnings"),
+)
 
 
 def train(
@@ -43,6 +60,7 @@ def train(
     *,
     on: Address | None = None,
     oof: Path | None = None,
+    history: Path | None = None,
     acceptance: Acceptance | None = None,
     run: Run = DEFAULT_RUN,
 ) -> dict[str, Any]:
@@ -54,23 +72,28 @@ def train(
     `sources`: with `on`, the workers read the data, by their full names; the model and the out-of-fold predictions
     are written here.
     `options`: `c` may be the Path of a file.
-    `oof`: file for out-of-fold predictions.
+    `oof`, `history`: files for out-of-fold predictions, and for a line about this training.
     `acceptance`: the criterion for replacing the present model. Default: always replace it.
     `on`: the cluster whose workers read and learn. Default: this process does.
     """
     test = None if acceptance is None else acceptance.test
     inputs = {**sources.by_option(), "--c": frequency_file(options), "--accept-on": test}
-    refuse_overlaps(inputs, {"--output": target, "--oof": oof}, ("--output",))
+    refuse_overlaps(inputs, {"--output": target, "--oof": oof, "--history": history}, ("--output",))
     for name, path in sources.by_option().items():
         with suppress(OSError):
             if test is not None and path is not None and Path(path).samefile(test):
                 raise FilesError(
                     f"{name} and --accept-on are the same file, {test}; leave test data out of the training"
                 )
-    refuse_unwritable(oof)
+    refuse_unwritable(oof, history)
+    if history is not None and (suffix := compression_named(history)):
+        raise MpuError(
+            f"{history}: lines are appended to a history, so it cannot be compressed; name it without {suffix}"
+        )
+    names = {"time": provenance.now(), "model": str(target), "file": without_secrets(str(sources.file))}
     seconds: dict[str, float] = {}
     run = run.timed(seconds)
-    with ExitStack() as stack:
+    with nullcontext() if history is None else _with_failures(history, names), ExitStack() as stack:
         save = stack.enter_context(bundle.Writer(target).held())
         gate = None
         if acceptance is not None:
@@ -116,6 +139,8 @@ def train(
         }
         if gate is not None and outcome is not None and outcome["accepted"]:
             gate.replace_present(save, model)
+    if history is not None:
+        append(history, names | {"time": provenance.now()} | _line(report, int(data.annotations.sum())))
     return report
 
 
@@ -221,6 +246,42 @@ def _frequency(found: dict[str, Any], interval: list[float] | None, is_known: bo
     return f"{c:.3f}{ends}, set by the user: {missing}"
 
 
+def _line(report: dict[str, Any], annotations: int) -> dict[str, Any]:
+    """Return a training's values for a history, without its names; c is the overall c, seconds cover all steps."""
+    c, seconds = report.get("c"), round(sum(report["seconds"].values()), 3)
+    more = {"annotations": annotations, "c": float(np.mean(c)) if isinstance(c, list) else c, "seconds": seconds}
+    if by_people := report.get("c_by_people"):
+        more |= {"c": by_people["c"], "c_interval": by_people["interval"]}
+    line = {name: (report | more).get(name) for name in _IN_HISTORY} | report.get("acceptance", {})
+    return as_json(line | present(cluster=report.get("cluster")))
+
+
+def append(path: Path, entry: dict[str, Any]) -> None:
+    """Append a complete line to a history, even if other training runs append theirs at the same time."""
+    line = json.dumps(entry, allow_nan=False).encode() + b"\n"
+    try:
+        with path.open("ab+", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if file.seek(0, os.SEEK_END) and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
+                line = b"\n" + line
+            if file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(file)
+    except OSError as error:
+        raise MpuError(f"{path}: the model is saved, but the history could not be written: {error.strerror}") from error
+
+
+@contextmanager
+def _with_failures(path: Path, names: dict[str, Any]) -> Iterator[None]:
+    """Append a line to a history with the error that ends the context, if any; `names`: its time, model and file."""
+    try:
+        yield
+    except (MpuError, OSError, MemoryError) as error:
+        with suppress(MpuError):  # the first error is reported
+            append(path, as_json(names) | {"error": without_secrets(str(error)) or "out of memory"})
+        raise
+
+
 def command(
     sources: Sources,
     output: Path | None,
@@ -229,6 +290,7 @@ def command(
     on: Address | None,
     run: Run,
     as_json: bool,
+    history: Path | None,
     acceptance: Acceptance | None,
 ) -> None:
     """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
@@ -240,11 +302,11 @@ def command(
         output = default_model(str(sources.file))
     elif str(output) == "-":
         raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
-    if str(oof) == "-":
-        raise click.UsageError("Standard output takes the report: give --oof a file.")
+    if "-" in map(str, (oof, history)):
+        raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
     if on is not None:
         _refuse_on_cluster(sources, learning)
-    done = train(sources, output, learning, on=on, oof=oof, acceptance=acceptance, run=run)
+    done = train(sources, output, learning, on=on, oof=oof, history=history, acceptance=acceptance, run=run)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in done["seconds"].items()))
     output_report(done, as_json, (lambda _: None) if is_quiet() else _print_report)
     if (outcome := done.get("acceptance")) is not None and not outcome["accepted"]:

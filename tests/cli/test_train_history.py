@@ -1,0 +1,97 @@
+"""`mpu train --oof` and `--history`."""
+
+import os
+
+import pytest
+
+from mpu_cli.cli.actions.train import append
+from tests.cli.tables import records
+from tests.cli.training import QUICK, message
+from tests.forked import PROCESSES
+
+
+@pytest.fixture
+def history(tmp_path):
+    return tmp_path / "history.jsonl"
+
+
+def test_out_of_fold_predictions_are_evaluated_like_others(run, digits, tmp_path):
+    train, _ = digits
+    options = ("--cost", 30, "--epochs", 5, "--levels", 1, "-o", tmp_path / "d.mpu", "--c", 1)
+    report = run.json("train", train, *options, "--oof", tmp_path / "oof.txt")
+    assert len((tmp_path / "oof.txt").read_text().splitlines()) == report["instances"]
+    found = run.json("evaluate", train, tmp_path / "oof.txt")
+    assert found["micro_f1"] == pytest.approx(report["expected_micro_f1"], abs=0.005)
+    assert found["precision_at_1"] > 0.8
+    seen = run.json("evaluate", train, tmp_path / "d.mpu")
+    assert seen["micro_f1"] > found["micro_f1"]
+
+
+def test_out_of_fold_predictions_are_of_all_instances_however_few_are_drawn(run, tmp_path):
+    (tmp_path / "x.svm").write_text("1 1:1\n2 2:1\n" * 300)
+    arguments = ("train", tmp_path / "x.svm", "--c", 0.5, "--cost", 30, "--epochs", 1, "--sample", 50)
+    run.ok(*arguments, "--oof", tmp_path / "oof.txt", "-q")
+    lines = (tmp_path / "oof.txt").read_text().splitlines()
+    assert len(lines) == 600
+    assert all(":" in line for line in lines)
+
+
+def test_out_of_fold_predictions_of_a_second_file_are_left_out(run, tiny, tmp_path):
+    (tmp_path / "more.svm").write_text("1 1:1\n2 2:1\n" * 5)
+    run.ok("train", tiny, *QUICK, "--fully-labelled", tmp_path / "more.svm", "--oof", tmp_path / "o")
+    assert len((tmp_path / "o").read_text().splitlines()) == len(tiny.read_text().splitlines())
+
+
+def test_each_training_adds_a_line(run, tiny, history):
+    report = run.json("train", tiny, *QUICK, "--history", history)
+    run("train", tiny, *QUICK, "--c", 1, "--history", history, "-q")
+    first, second = records(history.read_text())
+    for name in ("model", "instances", "features", "labels", "c", "expected_micro_f1"):
+        assert first[name] == report[name]
+    assert first["annotations"] > 0
+    assert first["seconds"] > 0
+    assert second["c"] == 1
+
+
+def test_a_failed_training_adds_its_error(run, tmp_path, history):
+    (tmp_path / "x.svm").write_text("word 1:1\n")
+    failed = run("train", tmp_path / "x.svm", "--history", history)
+    assert failed.exit_code == 1
+    (entry,) = records(history.read_text())
+    assert entry["file"] == str(tmp_path / "x.svm")
+    assert f"error: {entry['error']}\n" == failed.stderr
+
+
+def test_a_line_that_was_cut_short_is_not_continued(run, tiny, history):
+    history.write_text('{"time": "2026-0')
+    run.ok("train", tiny, *QUICK, "--history", history)
+    assert history.read_text().startswith('{"time": "2026-0\n{"time": "')
+
+
+def append_often(history, letter: str) -> None:
+    for _ in range(200):
+        append(history, {"time": "now", "text": letter * 3000})
+
+
+def test_trainings_at_the_same_time_do_not_mix_their_lines(history):
+    processes = [PROCESSES.Process(target=append_often, args=(history, letter)) for letter in "ab"]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    assert len(records(history.read_text())) == 400
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="has no device that is full")  # noqa: PTH110
+def test_a_history_that_is_full_is_an_error_after_the_model(run, tiny):
+    result = run("train", tiny, *QUICK, "--history", "/dev/full")
+    assert result.exit_code == 1
+    assert "/dev/full: the model is saved, but the history could not be written" in result.stderr
+    assert tiny.with_suffix(".mpu").is_dir()
+
+
+def test_a_loop_of_links_is_refused_before_the_training(run, tiny, tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    message(run("train", tiny, *QUICK, "--history", tmp_path / "loop"))
+    assert not tiny.with_suffix(".mpu").exists()
