@@ -229,7 +229,7 @@ def _least(text: str) -> tuple[str, float]:
     option(
         "--threshold",
         Real(-LARGEST_POSITIVE, LARGEST_POSITIVE),
-        "Predict labels with at least this score. Default: the label lists; 0.5 for scores alone.",
+        "For scores without thresholds: predict labels with at least this score.  [default: 0.5]",
     ),
     option("--calibration", bool, "For scores: report the share of true labels by score."),
     reviewed_option("Evaluate on the completely reviewed random instances of this review file, with 90 % intervals."),

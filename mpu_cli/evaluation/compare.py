@@ -12,7 +12,7 @@ from mpu_cli.evaluation.incomplete import Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics, Reliability, entries_in
 from mpu_cli.svmlight.dataset import Dataset
 
-# The threshold for scores that come without label lists.
+# The threshold for scores that come without label lists and thresholds.
 THRESHOLD = 0.5
 
 
@@ -21,8 +21,8 @@ class Form:
     """The form of predictions: label lists, scores or both, as far as they have been read."""
 
     name: str  # the predictions, as the user named them
-    # Labels with at least this score count as predicted, even if there are label lists. None: use the label lists; if
-    # there are none, `THRESHOLD`
+    # Labels with at least this score count as predicted, even if there are label lists. None: use the label lists, or
+    # the thresholds in the file of scores; without either, `THRESHOLD`
     threshold: float | None = None
     # `labels`, `scores`: whether any label list, or score list, is not empty
     labels: bool = False

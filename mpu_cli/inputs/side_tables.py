@@ -148,8 +148,8 @@ def read_scores(
 ) -> np.ndarray:
     """Read the scores of the labels of n instances.
 
-    The file has one line per instance. Labels without a score in a line have score 0; predicted labels in it are not
-    used. Labels that are never annotated need no scores.
+    The file has one line per instance. Labels without a score in a line have score 0; predicted labels and thresholds
+    in it are not used. Labels that are never annotated need no scores.
 
     Returns: float32, shape (n, q): from 0 to 1.
     Raises InputError (the file cannot be read, its number of instances or its labels differ, or a score is not from 0

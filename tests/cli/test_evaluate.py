@@ -1,5 +1,6 @@
 """`mpu evaluate` with models, with files that have label lists and scores, and with several of them."""
 
+import gzip
 import json
 import re
 import subprocess
@@ -52,6 +53,24 @@ def test_a_file_with_both_has_the_labels_of_the_one_and_the_ranking_of_the_other
     assert {name: both[name] for name in labels} == labels
     assert {name: both[name] for name in RANKING} == {name: scores[name] for name in RANKING}
     assert "threshold" not in both
+
+
+@pytest.mark.parametrize("threshold", ["per-label", "pu-f1"])
+def test_scores_carry_the_thresholds_of_the_model(run, digits, tmp_path, report, threshold):
+    run("train", digits[0], "-o", tmp_path / "digits.mpu", *QUICK, "--threshold", threshold)
+    run("predict", tmp_path / "digits.mpu", digits[1], "--format", "both", "-o", tmp_path / "both.txt")
+    run("predict", tmp_path / "digits.mpu", digits[1], "--format", "scores", "-o", tmp_path / "scores.txt.gz")
+    expected = report(digits[1], tmp_path / "both.txt")
+    assert report(digits[1], tmp_path / "scores.txt.gz") == expected
+    lines = gzip.decompress((tmp_path / "scores.txt.gz").read_bytes()).splitlines(keepends=True)
+    assert run.json("evaluate", digits[1], "-", stdin=b"".join(lines)) == expected
+    compared = report(digits[1], tmp_path / "digits.mpu", tmp_path / "scores.txt.gz")["evaluated"]
+    assert compared[0]["micro_f1"] == compared[1]["micro_f1"] == pytest.approx(expected["micro_f1"])
+
+    without = b"".join([lines[0].partition(b"#")[0] + b"\n", *lines[1:]])  # as files from elsewhere are
+    cut = run("evaluate", digits[1], "-", "--json", stdin=without)
+    assert cut.stderr.startswith("warning: labels that score 0.5 or more count as predicted")
+    assert json.loads(cut.stdout)["micro_f1"] != expected["micro_f1"]
 
 
 def test_a_model_is_evaluated_as_its_predictions(digits, trained, report):
@@ -174,7 +193,7 @@ def test_rankings_are_compared_where_all_have_scores(report, files):
 
 def test_scores_alone_are_cut_with_a_warning(run, report, files):
     result = run("evaluate", "truth.svm", "good", "scores", "--json")
-    assert result.stderr.startswith("warning: scores: labels that score 0.5 or more count as predicted, since scores")
+    assert result.stderr.startswith("warning: scores: labels that score 0.5 or more count as predicted, since these")
     assert json.loads(result.stdout)["evaluated"][1]["micro_recall"] == 1
     assert report("truth.svm", "good", "scores", "--threshold", "0.7")["evaluated"][1]["micro_recall"] == 0.5
     assert report("truth.svm", "good", "both", "--threshold", "0.7")["evaluated"][1]["micro_recall"] == 0.25

@@ -99,9 +99,9 @@ def test_groups_of_instances(asked, tmp_path):
     assert asked("suggest", "--groups", tmp_path / "who", "-o", tmp_path / "missing.tsv")["listed"]
 
 
-def test_labels_beside_the_scores_do_not_count(run, asked, problem):
+def test_labels_and_thresholds_beside_the_scores_do_not_count(run, asked, problem):
     *_, folder = problem
     lines = (folder / "oof").read_text().splitlines()
-    lines[0] = "1 " + lines[0]
+    lines[0] = "1 " + lines[0] + " # threshold 0.3"
     (folder / "both").write_text("\n".join(lines) + "\n")
     assert asked("estimate-c", scores="both")["c"] == asked("estimate-c")["c"]

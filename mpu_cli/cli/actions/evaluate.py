@@ -240,12 +240,12 @@ def _propensities(path: str | Path, names: LabelNames | None = None) -> Propensi
     return Propensities(labels, np.array([by_label[label] for label in labels.tolist()], float), source=str(path))
 
 
-_MAKE_SCORES = "make it with `mpu predict --format both`"
+_MAKE_SCORES = "make it with `mpu predict --format scores`"
 
 
 _CUT = (
-    f"labels that score {THRESHOLD} or more count as predicted, since scores have no threshold; give --threshold, or "
-    "label lists too, as `mpu predict --format both` writes them"
+    f"labels that score {THRESHOLD} or more count as predicted, since these scores carry no threshold of a "
+    "model, as those of `mpu predict` do; give --threshold, or label lists"
 )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle import MANIFEST, TrainedModel, load
-from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
+from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied, with_thresholds
 from mpu_cli.cli.messages import detail, info, warn
 from mpu_cli.cluster import Address, absolute, connected, refuse_other
 from mpu_cli.core.explanation import named_reasons
@@ -135,9 +135,9 @@ _PROBABILITIES = 1 << 20
 class Output:
     """The output for each instance, from the options of `mpu predict`."""
 
-    # "labels": in ascending order. "scores": ``label:probability``, the most probable first. "both": the labels that
-    # reach the threshold and the probabilities of all. "jsonl", "tsv": records with ids and names, the most probable
-    # label first.
+    # "labels": in ascending order. "scores": ``label:probability``, the most probable first, with the thresholds at the
+    # end of the first line (`bundle.predicting`). "both": the labels that reach the threshold and the
+    # probabilities of all. "jsonl", "tsv": records with ids and names, the most probable label first.
     form: str = "labels"
     # Maximum number of labels, the most probable ones. None: all; a model with many labels (`core.predictions`)
     # predicts only some for each instance.
@@ -226,7 +226,8 @@ def predict(
             out.write(b"id\tlabel\tprobability" + b"\turi" * has_uris + b"\n")
         try:
             for text, of_slice in map_ahead(predict_rows, slices, run.jobs):
-                out.write(text)
+                has_thresholds = output.form == "scores" and not found.instances  # the first line
+                out.write(with_thresholds(text, model.label_ids, output.thresholds(model)) if has_thresholds else text)
                 count(of_slice.instances)
                 found += of_slice
         except OverflowingError:
