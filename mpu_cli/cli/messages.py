@@ -199,7 +199,7 @@ def print_rates(rows: list[dict[str, Any]], names: list[str], digits: int) -> No
             *(row[name] for name in [*names, "c"]),
             *(row["interval"] or ["", ""]),
             "unknown" if row["missing"] is None else f"{row['missing']:,.{digits}f}",
-            "if each instance has one label only" * (row["missing"] is None)
+            "c is only assumed" * (row["missing"] is None)
             or "pooled: few annotations" * row["pooled"]
             or "unreliable" * row.get("unreliable", False),
         ]

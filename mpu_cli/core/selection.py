@@ -34,7 +34,7 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
-from mpu_cli.core.options import ASSUMPTION_OF_GROUPS, LINEAR, MACRO_F1, PU_F1, RBF, Options
+from mpu_cli.core.options import ASSUMPTION, ASSUMPTION_OF_GROUPS, LINEAR, MACRO_F1, PU_F1, RBF, Options
 from mpu_cli.core.predictions import FEW_LABELS, Block
 from mpu_cli.core.sample import Instances, Sample, draw_sample, step_for_all, usual_folds
 from mpu_cli.core.sgd import COSTS, LearningTask, Settings, Split, default_settings, learn_labels
@@ -262,7 +262,9 @@ class Estimates:
         """Return the assumption behind c if it comes from annotations alone; else None."""
         if self.reviewed is not None or self.estimate is None:
             return None
-        return self.estimate.assumption if self.groups is None or not self.is_known else ASSUMPTION_OF_GROUPS
+        if self.groups is not None and self.is_known:
+            return ASSUMPTION_OF_GROUPS
+        return self.estimate.assumption if self.single is None else ASSUMPTION
 
     def frequency(self, rates: np.ndarray, data: Problem | Instances | Sample) -> LabelFrequency:
         """Return the label frequency of all cells, from the rates of labels, or of groups if there are any."""

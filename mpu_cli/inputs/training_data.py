@@ -171,6 +171,8 @@ class TrainingData(Problem):
         }
         if estimates.is_known:
             found["expected_micro_f1_interval"] = list(result.f1_interval)
+            if estimates.are_estimated and isinstance(found["c"], list):
+                found["c_overall"] = estimates.overall.c
         if result.scaling is not None:
             found["scaling"] = result.scaling
         if model.rbf is not None:

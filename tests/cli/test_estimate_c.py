@@ -213,9 +213,7 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     report = estimate(run, one_each, "--per-label", "--plan", "0.2", "-o", tmp_path / "c.txt")
     assert not {"c", "missing_rate", "missing", "interval"} & report.keys()
     assert [(row["interval"], row["missing"]) for row in report["per_label"]] == [(None, None)] * 3
-    assert (
-        "  unknown  if each instance has one label only\n" in run("estimate-c", one_each, *LINEAR, "--per-label").stdout
-    )
+    assert "  unknown  c is only assumed\n" in run("estimate-c", one_each, *LINEAR, "--per-label").stdout
     assert report["c_if_one_label_each"] > 0.8
     assert report["plan"][0]["instances"] > 0
     assert (tmp_path / "c.txt").read_text().startswith("# c is unknown: these hold if each instance truly has one")
@@ -245,6 +243,21 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     assert table.read_text().splitlines()[1] == "all,,,242,,,"
     for command in (result, completed):
         assert "c cannot be estimated" in command.stderr
+
+
+def test_labels_may_differ_where_instances_have_one_label_each(run, tmp_path):
+    """Then the model uses what scores suggest, and says so, and not that each instance has one label."""
+    rng, rates = np.random.default_rng(0), np.linspace(0.15, 0.9, 8)
+    true = rng.random((4000, 8)) < 0.2
+    annotated = true & (rng.random(true.shape) < rates)
+    one = annotated.sum(axis=1) < 2
+    features = (true + rng.normal(0, 0.1, true.shape))[one]
+    path = write(tmp_path / "one.svm", features, annotated[one], form=".2f")
+    trained = run("train", path, "-o", tmp_path / "m", *QUICK)
+    assert re.search(r"\nc +unknown: .* by label, scores suggest 0\.\d+ to [01]\.\d+", trained.stdout)
+    assert "if each c is right" in trained.stdout
+    assert run.json("info", tmp_path / "m")["c"]["assumption"].startswith("every true label is annotated")
+    assert estimate(run, path)["by_label"] is True
 
 
 def test_answers_tell_c_where_instances_have_one_label_each(run, one_each, tmp_path):

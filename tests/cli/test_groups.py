@@ -54,7 +54,7 @@ def test_a_group_with_one_label_each_has_no_interval(run, collection, tmp_path):
     assert None not in rows["archive"]
     assert any("c of group library cannot be estimated" in text for text in report["warnings"])
     text = run("estimate-c", *options, "--features", "linear").stdout
-    assert re.search("\nlibrary .* unknown  if each instance has one label only\n", text)
+    assert re.search("\nlibrary .* unknown  c is only assumed\n", text)
     run.ok("report", *options, "-o", tmp_path / "news.html", "--csv", table)
     assert re.search("\ngroup,,library,[0-9]+,,,\n", table.read_text())
 

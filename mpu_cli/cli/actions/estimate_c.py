@@ -17,6 +17,7 @@ from mpu_cli.cli.messages import (
     print_table,
 )
 from mpu_cli.core.evidence import Scored
+from mpu_cli.core.frequency.estimators import ASSUMPTION_OF_ONE_LABEL
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, least_not_refuted
 from mpu_cli.core.frequency.questions import forecast
 from mpu_cli.core.frequency.review_frequency import instances_to_review, reviewed_counts
@@ -130,7 +131,8 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
         )
     else:
         assert pooled is not None  # estimated from annotations, for lack of anything else
-        found |= {"method": method, "labels_used": len(pooled.labels)}
+        by_label = None if estimates.single is None else True
+        found |= {"method": method, "labels_used": len(pooled.labels)} | present(by_label=by_label)
     return found | {"warnings": data.warnings(estimates)}
 
 
@@ -181,7 +183,7 @@ def _lines(report: dict[str, Any]) -> dict[str, str]:
     if "c" not in report:
         return {
             "label frequency c": "unknown: (nearly) every annotated instance has exactly one label",
-            "": f"it is {report['c_if_one_label_each']:.3f} if {report['assumption']}",
+            "": f"it is {report['c_if_one_label_each']:.3f} if {ASSUMPTION_OF_ONE_LABEL}",
             "missing labels": "unknown",
             "to find out": to_answer,
         }
@@ -198,10 +200,13 @@ def _lines(report: dict[str, Any]) -> dict[str, str]:
         return lines | ({} if alone is None else {"annotations alone": f"{alone:.3f}"})
     if advice := first_of_all(report["interval"]):
         lines = {"first of all": advice, **lines}
-    some = report["method"] == "bbe" and report["labels_used"] < report["labels"]
     used = f"{report['labels_used']:,} of {counted(report['labels'], 'label')}"
+    if report.get("by_label"):
+        used += ", which differ: --per-label shows c of each"
+    elif report["method"] == "bbe" and report["labels_used"] < report["labels"]:
+        used += " that features distinguish best"
     return lines | {
-        "rests on": f"{used}{' that features distinguish best' * some} (method {report['method']})",
+        "rests on": f"{used} (method {report['method']})",
         "assumes": report["assumption"],
         "to check it": to_answer,
     }

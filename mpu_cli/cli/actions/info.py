@@ -56,7 +56,7 @@ class _Described:
                 "estimated": (is_estimated := bool(options.get("c_estimated"))),  # and not set
                 "known": (is_known := options.get("c_known", True)),
                 # the assumption, if c was estimated from annotations alone
-                "assumption": (ASSUMPTION if is_known else ASSUMPTION_OF_ONE_LABEL)
+                "assumption": (ASSUMPTION if is_known or (c != c[0]).any() else ASSUMPTION_OF_ONE_LABEL)
                 if is_estimated and "c_by_people" not in options
                 else None,
                 "interval": options.get("c_by_people", {}).get(

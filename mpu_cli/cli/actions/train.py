@@ -204,7 +204,8 @@ def _print_report(report: dict[str, Any]) -> None:
     thresholds = report["thresholds"].values() if "thresholds" in report else [report["threshold"]]
     low, high = min(thresholds), max(thresholds)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
-    f1, of_c = f"micro-F1 {report['expected_micro_f1']:.3f}", "if each instance truly has one label only"
+    f1 = f"micro-F1 {report['expected_micro_f1']:.3f}"
+    of_c = f"if {'each c is right' if isinstance(report['c'], list) else 'each instance truly has one label only'}"
     if (ends := report.get("expected_micro_f1_interval")) is not None:
         f1 += " ({:.3f} to {:.3f})".format(*ends)
         of_c = f"corrected for c{', whose interval is included' * report['c_estimated']}"
@@ -227,16 +228,17 @@ def _frequency(found: dict[str, Any], interval: list[float] | None, is_known: bo
             basis.append(counted(by_people["instances"], "complete instance"))
         text = f"{by_people['c']:.3f} ({low:.3f} to {high:.3f}) from {' and '.join(basis)}, by label"
         return text + ("" if alone is None else f"; from annotations alone {alone:.3f}")
-    if isinstance(c, list):
-        of_all = "" if interval is None else "; of all labels {:.3f} to {:.3f} with 90 % probability".format(*interval)
-        source = "estimated" if found["c_estimated"] else "set by the user"
-        return f"by label, {min(c):.3f} to {max(c):.3f}, {source}{of_all}"
     if not is_known:
-        return (
-            f"unknown: annotated instances have one label each; {c:.3f}, and what follows, if each truly has only one; "
-            f"to find out: {QUESTIONS}"
-        )
-    ends = "" if interval is None else " ({:.3f} to {:.3f})".format(*interval)
+        if isinstance(c, list):
+            values = f"by label, scores suggest {min(c):.3f} to {max(c):.3f}, which what follows assumes"
+        else:
+            values = f"{c:.3f}, and what follows, if each truly has only one"
+        return f"unknown: annotated instances have one label each; {values}; to find out: {QUESTIONS}"
+    if isinstance(c, list):
+        source = "estimated" if found["c_estimated"] else "set by the user"
+        of_all = f"; of all labels {found['c_overall']:.3f}{_ends(interval)}" if "c_overall" in found else ""
+        return f"by label, {min(c):.3f} to {max(c):.3f}, {source}{of_all}"
+    ends = _ends(interval)
     missing = f"{1 - c:.1%} of the true labels are missing"
     if found["c_estimated"]:
         return (
@@ -246,9 +248,13 @@ def _frequency(found: dict[str, Any], interval: list[float] | None, is_known: bo
     return f"{c:.3f}{ends}, set by the user: {missing}"
 
 
+def _ends(interval: list[float] | None) -> str:
+    return "" if interval is None else " ({:.3f} to {:.3f})".format(*interval)
+
+
 def _line(report: dict[str, Any], annotations: int) -> dict[str, Any]:
     """Return a training's values for a history, without its names; c is the overall c, seconds cover all steps."""
-    c, seconds = report.get("c"), round(sum(report["seconds"].values()), 3)
+    c, seconds = report.get("c_overall", report.get("c")), round(sum(report["seconds"].values()), 3)
     more = {"annotations": annotations, "c": float(np.mean(c)) if isinstance(c, list) else c, "seconds": seconds}
     if by_people := report.get("c_by_people"):
         more |= {"c": by_people["c"], "c_interval": by_people["interval"]}

@@ -154,7 +154,8 @@ def _implied(of_all: FrequencyEstimate, counts: np.ndarray, c: np.ndarray, poste
     low, high = total / (true + spread), min(IMPURITY * total / max(true - spread, total), 1.0)
     interval = min(float(low), overall), max(float(high), overall)
     predictable = of_all.predictable and interval[1] - interval[0] <= WIDEST
-    return replace(of_all, c=overall, interval=interval, predictable=predictable)
+    labels = np.flatnonzero(counts)
+    return replace(of_all, c=overall, interval=interval, labels=labels, predictable=predictable)
 
 
 def _ends_of_ceilings(likelihood: np.ndarray) -> np.ndarray:
