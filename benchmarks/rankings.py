@@ -1,7 +1,7 @@
 """Whether a method is behind by the order of its scores, or by where it cuts them.
 
 python -m benchmarks.rankings FILE... compares methods, and plain nearest neighbours, on the first fold of
-`mpu experiment --preset paper-small`.
+`mpu experiment --instances 6000`.
 """
 
 import click

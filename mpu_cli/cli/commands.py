@@ -281,33 +281,6 @@ def methods_of(text: str) -> tuple[str, ...]:
     return tuple(labels)
 
 
-# Default options of each preset.
-_PRESETS = {
-    "paper-small": {
-        "methods": "mpu,mpu:levels=1,br,elkan08,m3l-linear,m3l-rbf,well",
-        "missing_rates": "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7",
-        "folds": 10,
-        "instances": "6000",
-    },
-    "paper-large": {"methods": "mpu,m3l-linear", "missing_rates": "0,0.3,0.6", "folds": 10, "run_folds": 1},
-    "paper-time": {
-        # With fixed settings, since by default the number of epochs decreases with the number of instances.
-        "methods": "mpu:c=0.7:cost=100:epochs=5:folds=3,br:cost=100:epochs=5:folds=3,elkan08:cost=100:epochs=5:folds=3,"
-        "m3l-linear:cost=0.5,m3l-rbf:cost=0.5,well",
-        "missing_rates": "0.3",
-        "folds": 10,
-        "run_folds": 1,
-        "instances": "4000,8000,16000,32000,64000",
-        "jobs": 1,
-    },
-}
-
-
-def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        ctx.default_map = _PRESETS[value]
-
-
 @command(
     click.Argument(["sources"], metavar="FILE...", nargs=-1, required=True, type=FILE),
     option(
@@ -315,14 +288,6 @@ def _choose_preset(ctx: click.Context, _param: click.Parameter, value: str | Non
         FileName(file_okay=False, path_type=Path),
         "Folder for results.csv, summary.md and figures. An unfinished experiment there is continued.",
         required=True,
-    ),
-    option(
-        "--preset",
-        tuple(_PRESETS),
-        "Settings of the paper's experiments, for options that are not set.",
-        is_eager=True,
-        expose_value=False,
-        callback=_choose_preset,
     ),
     option(
         "--methods",
@@ -362,8 +327,7 @@ def experiment() -> None:
     \b
     Example:
       mpu experiment news.svm --methods mpu,mpu:levels=1,br --missing-rates 0,0.1,0.2,0.4 --out results
-      mpu experiment --preset paper-small train.svm test.svm --out small
-      mpu experiment --preset paper-time news.svm --methods mpu,m3l-linear --out time
+      mpu experiment news.svm --methods mpu,m3l-linear --instances 4000,8000,16000 --run-folds 1 -j 1 --out time
     """
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from mpu_cli.cli.actions.experiment import dataset_name
-from mpu_cli.cli.commands import experiment
 from mpu_cli.runtime.files import locked_directory
 from tests.cli.training import message
 from tests.experiment.small import problem
@@ -236,20 +235,6 @@ def test_sizes_and_run_folds(compare, tmp_path):
     found = [row for row in rows(tmp_path / "out") if row["method"].startswith("br")]
     assert [(row["instances"], row["fold"]) for row in found] == [("10", "0"), ("20", "0"), ("40", "0")]
     assert "exponent" in (tmp_path / "out" / "summary.md").read_text()
-
-
-def test_presets_are_defaults_that_options_override():
-    def parsed(*options) -> dict:
-        return experiment.make_context("experiment", ["data.svm", "--out", "out", *options]).params
-
-    small, large, timed = (parsed("--preset", f"paper-{name}") for name in ("small", "large", "time"))
-    assert small["methods"][:3] == ("mpu", "mpu:levels=1", "br")
-    assert len(small["methods"]) == 7
-    assert (small["missing_rates"][-1], small["folds"], small["instances"]) == (0.7, 10, (6000,))
-    assert (large["missing_rates"], large["run_folds"], large["instances"]) == ((0.0, 0.3, 0.6), 1, None)
-    assert (timed["instances"], timed["jobs"]) == ((4000, 8000, 16000, 32000, 64000), 1)
-    given = parsed("--instances", "100", "--preset", "paper-small", "--methods", "br")
-    assert (given["instances"], given["methods"], given["folds"]) == ((100,), ("br",), 10)
 
 
 def test_data_are_called_after_their_files():
