@@ -55,7 +55,6 @@ _MOST_NAMED = 3  # tags in a caution
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "vertical bars"}
 _VECTOR = re.compile("[01](?:[ ,]+[01])*")
 _PLAIN = re.compile(r"""\s*(?!\(['"])[^\s\[{<|]""")  # a text that is not a list
-_LINES_KEPT = 3  # of tags without a number
 
 
 def vectorize(
@@ -172,13 +171,11 @@ class VectorWriter:
         self._directory = directory
         self.vectorizer, self.labels, self.n_numbered = vectorization.vectorizer, vectorization.labels, n_numbered
         self._id_hashes = array("q")  # Python's hashes, since the ids themselves may not fit in memory
-        self._id_lines = array("Q")
         # Instances written, their labels, empty texts, other texts without a feature, and records in which a tab or
         # line end in a tag, id or group was replaced with a blank.
         self.instances = self.annotations = self.empty = self.unknown = self.mended = 0
         self.languages: Counter[str] = Counter()  # of texts
         self.of_several: Counter[str] = Counter()  # tags that are the name of several labels
-        self.added: dict[int, int] = {}  # the first newly numbered labels, with the line of a record of each
 
     def write(self, records: Iterable[Record]) -> None:
         """Write records."""
@@ -187,10 +184,7 @@ class VectorWriter:
             self.languages += languages_of(record.text for record in batch)
             labels = self._labels(batch)
             write_instances(self._counted, Dataset(labels, from_one(vectors)))
-            for record in batch:
-                if record.id is not None:
-                    self._id_hashes.append(hash(record.id))
-                    self._id_lines.append(record.line)
+            self._id_hashes.extend(hash(record.id) for record in batch if record.id is not None)
             self._write_names(IDS, [record.id for record in batch])
             self._write_names(GROUPS, [record.group for record in batch])
             empty = sum(not record.text.strip() for record in batch)
@@ -204,28 +198,20 @@ class VectorWriter:
         """Return the counts of what was written."""
         return stored.Content(self.instances, len(self.labels), *self._counted.content())
 
-    def repeated_ids(self) -> tuple[int, tuple[int, int] | None]:
-        """Return the number of records that repeat an earlier id, and the lines of the first such pair."""
-        hashes = np.array(self._id_hashes, np.int64)
-        again = np.setdiff1d(np.arange(len(hashes)), np.unique(hashes, return_index=True)[1])
-        if not len(again):
-            return 0, None
-        first = np.flatnonzero(hashes == hashes[again[0]])[0]
-        return len(again), (self._id_lines[first], self._id_lines[again[0]])
+    def repeated_ids(self) -> int:
+        """Return the number of records that repeat an earlier id."""
+        return len(self._id_hashes) - len(np.unique(self._id_hashes))
 
     def _labels(self, batch: list[Record]) -> csr_array:
-        of_records = [sorted({self._number(tag, record.line) for tag in record.tags}) for record in batch]
+        of_records = [sorted(set(map(self._number, record.tags))) for record in batch]
         numbers, ends = list(chain(*of_records)), [0, *accumulate(map(len, of_records))]
         shape = (len(batch), len(self.labels) + 1)
         return csr_array((np.ones(len(numbers), bool), numbers, ends), shape=shape)
 
-    def _number(self, tag: str, line: int) -> int:
+    def _number(self, tag: str) -> int:
         if tag in self.labels.of_several:
             self.of_several[tag] += 1
-        number = self.labels.number(tag) or self.labels.add(tag)
-        if number > self.n_numbered and len(self.added) < _LINES_KEPT:
-            self.added.setdefault(number, line)
-        return number
+        return self.labels.number(tag) or self.labels.add(tag)
 
     def _write_names(self, name: str, of_records: list[str | None]) -> None:
         lines = "".join(f"{one}\n" for one in of_records if one is not None)
@@ -374,7 +360,7 @@ def _cautions(writer: VectorWriter, numbered: str | Path | None) -> Iterator[str
     labels, vectorizer, n_numbered = writer.labels, writer.vectorizer, writer.n_numbered
     if numbered is not None and len(labels) > n_numbered:
         n_added = len(labels) - n_numbered
-        added = [f"{labels.names[number - 1][0]!r} (line {line})" for number, line in writer.added.items()]
+        added = [repr(names[0]) for names in labels.names[n_numbered:][:_MOST_NAMED]]
         yield (
             f"{counted(n_added, 'tag')} not among the names of {shown(numbered)}, numbered from {n_numbered + 1} on: "
             f"{abridged(added, n_added)}"
@@ -402,12 +388,8 @@ def _cautions(writer: VectorWriter, numbered: str | Path | None) -> Iterator[str
             f"{counted(len(alike), 'pair')} of labels that differ only by blanks or capital letters, kept apart: "
             f"{abridged(pairs, len(alike))}"
         )
-    repeated, lines = writer.repeated_ids()
-    if lines is not None:
-        yield (
-            f"{counted(repeated, 'record')} with the id of an earlier one (such as lines {lines[0]} and {lines[1]}); "
-            "each is an instance of its own"
-        )
+    if repeated := writer.repeated_ids():
+        yield f"{counted(repeated, 'record')} with the id of an earlier one; each is an instance of its own"
     if writer.mended:
         yield f"tabs and line ends within tags, ids or groups became blanks, in {counted(writer.mended, 'record')}"
     if others := strangers(writer.languages, vectorizer.options_.languages, writer.instances):
