@@ -41,7 +41,7 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import no_labels, read
-from mpu_cli.svmlight.streams import Content, Files, Source, bytes_of, files_of
+from mpu_cli.svmlight.streams import Files, Source, bytes_of, files_of
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.stored import Stored, packed
 
@@ -101,7 +101,6 @@ class TrainingData(Problem):
     review: matching.ReviewCounts | None = None
     implications: Implications | None = None  # which labels imply others, if there are rules
     scores: np.ndarray | None = None  # float32, shape (n, q): out-of-fold scores of another classifier, from 0 to 1
-    file_content: Content | None = None  # size and checksum of the uncompressed file, if requested
     # Instances and labels, as written in files, filled in by `mpu suggest` and not yet verified: not annotated
     filled_in: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -326,7 +325,6 @@ def read_training_data(
         if is_read_again:
             sidecars.contents.setdefault(str(sources.file))
         data = _read(sources, run, sidecars)
-        data = replace(data, file_content=sidecars.contents.get(str(sources.file)))
         if not is_for_model:
             return data
         data = replace(data, stored_vectorizer=sidecars.stored_vectorizer())

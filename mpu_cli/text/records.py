@@ -15,7 +15,7 @@ from itertools import chain, islice, zip_longest
 from pathlib import Path
 from shlex import quote
 
-from mpu_cli.errors import InputError, abridged, counted
+from mpu_cli.errors import CONTROL, InputError, abridged, counted
 from mpu_cli.names.lines import as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8, undecoded
 from mpu_cli.runtime.files import Joined
 from mpu_cli.runtime.untrusted import json_value
@@ -184,8 +184,6 @@ def _named(line: int, values: list[str], names: list[str], needed: Iterable[str]
 
 TEXT, TAGS, ID = "text", "tags", "id"  # default fields; the last two are optional
 SEPARATOR = ";"
-# Control characters, including those that end lines or cells, and line and paragraph separators.
-_CONTROL = str.maketrans(dict.fromkeys(map(chr, (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)), " "))
 
 
 @dataclass(frozen=True)
@@ -404,17 +402,17 @@ def _kind(value: object) -> str:
 
 def clean(text: str) -> str:
     """Return a tag or an id as written to data files: with blanks for control characters, and stripped."""
-    return text.translate(_CONTROL).strip()
+    return CONTROL.sub(" ", text).strip()
 
 
 _TABLE = Fields(tags=("subject_uris",), id="document_id", separator=" ")
 _OTHERS = Fields(tags=(SUBJECTS,), id="document_id", separator=" ")
 
 
-def form_and_fields(source: str | Path, form: str | None, default: Fields) -> tuple[str, Fields]:
+def form_and_fields(source: str | Path, form: str | None) -> tuple[str, Fields]:
     """Return the row format of a file, one of `FORMATS`, and its default fields.
 
-    Without `form`, the file name determines the format. A directory is an Annif corpus. `default`: for other files.
+    Without `form`, the file name determines the format. A directory is an Annif corpus.
     Raises InputError (`form` is missing, and the name indicates no format).
     """
     if Path(source).is_dir():
@@ -423,7 +421,7 @@ def form_and_fields(source: str | Path, form: str | None, default: Fields) -> tu
     if form == ANNIF:
         return (named, _TABLE if named == "csv" else _OTHERS) if named in ("csv", "jsonl") else (ANNIF, _OTHERS)
     if form or named:
-        return form or named or "", default
+        return form or named or "", DEFAULT_FIELDS
     problem = f"its name does not show which of {', '.join(FORMATS)} it is; give --format"
     raise InputError(source, None, problem)
 

@@ -93,10 +93,10 @@ def test_several_fields_have_tags():
 
 
 def test_the_format_is_told_or_given():
-    assert form_and_fields("a.csv.gz", None, Fields()) == ("csv", Fields())
-    assert form_and_fields("a.csv", "tsv", Fields()) == ("tsv", Fields())
+    assert form_and_fields("a.csv.gz", None) == ("csv", Fields())
+    assert form_and_fields("a.csv", "tsv") == ("tsv", Fields())
     with refused(InputError):
-        form_and_fields("-", None, Fields())
+        form_and_fields("-", None)
 
 
 NAMES = st.text("ab.", max_size=3)

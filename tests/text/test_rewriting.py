@@ -139,7 +139,7 @@ def test_changed_rows_keep_line_ends_and_the_values_of_other_cells(form, before,
 
 def test_a_corpus_of_lines_keeps_them():
     before = "\ufeffone\t<http://e.org/1>\r\n\r\ntwo \t<http://e.org/2>  <http://e.org/1>\r\n"
-    fields = form_and_fields("corpus.tsv", "annif", DEFAULT_FIELDS)[1]
+    fields = form_and_fields("corpus.tsv", "annif")[1]
     changes = iter([Retagged({"http://e.org/3": "decided"}), Retagged()])
     after = written(Rewriter("annif", fields, ""), before.encode(), lambda record: next(changes))
     assert after == before.replace("/1>", "/1> <http://e.org/3>", 1)

@@ -21,7 +21,7 @@ from mpu_cli.svmlight.grammar import COMPRESSED, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output, refuse_unreadable, stem
 from mpu_cli.text.labels import Labels
-from mpu_cli.text.records import DEFAULT_FIELDS, Record, form_and_fields, is_corpus, open_records
+from mpu_cli.text.records import Record, form_and_fields, is_corpus, open_records
 from mpu_cli.text.rewriting import Reason, Retagged, Rewriter
 from mpu_cli.text.sidecars import Sidecars
 from mpu_cli.text.vectorizer import read_vectorization
@@ -119,7 +119,7 @@ def command(
     inputs = {"RECORDS": source, "--suggestions": suggestions, "--data": data}
     inputs |= {f"--reviewed {file}": file for file in reviewed}
     refuse_overlaps(inputs, {"--output": output})
-    chosen, _ = form_and_fields(source, form, DEFAULT_FIELDS)
+    chosen, _ = form_and_fields(source, form)
     data = str(_data_beside(source)) if data is None else data
     vectorization = read_vectorization(data)
     sidecars = Sidecars(data)

@@ -121,7 +121,7 @@ def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: 
 
 
 def _records(source: str, form: str | None, fields: Fields) -> Iterator[Record]:
-    form, _ = form_and_fields(source, form, fields)
+    form, _ = form_and_fields(source, form)
     with open_records(source) as stream:
         yield from RecordReader(stream, source, form, fields).good()
 

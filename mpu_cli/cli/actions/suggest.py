@@ -78,7 +78,8 @@ def write_filled(
                 texts[row].append(b"%d" % label)
             out.write(block.written(texts))
             copied, new = copied + count, new + int(absent.sum())
-        if copied != data.instances_of_file or again.content() != data.file_content:
+        before = data.sidecars and data.sidecars.contents[str(source)]
+        if copied != data.instances_of_file or again.content() != before:
             raise changed(source)
     return new
 

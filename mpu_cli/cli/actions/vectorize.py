@@ -34,7 +34,6 @@ from mpu_cli.text.fields import holder, value_of
 from mpu_cli.text.labels import Labels, confusable, is_thesaurus, read_labels, read_thesaurus
 from mpu_cli.text.languages import languages_of, of_collection, strangers
 from mpu_cli.text.records import (
-    DEFAULT_FIELDS,
     MOST_SHOWN,
     Bad,
     Fields,
@@ -86,7 +85,7 @@ def vectorize(
     names. Not with `like`.
     `like`: an earlier data file: its features, idf and label numbers are used.
     """
-    form, default = form_and_fields(file, form, DEFAULT_FIELDS)
+    form, default = form_and_fields(file, form)
     directory = place_beside(target, FOLDER)
     if directory is not None:
         check_target(directory)
