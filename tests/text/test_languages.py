@@ -84,12 +84,9 @@ def test_texts_of_unclear_language_are_not_stemmed_like_the_few_clear_ones():
 
 @pytest.fixture
 def books(run, tmp_path):
-    def make(*options, field: bool = True):
-        rows = [
-            {"text": f"{text} {i}", "tags": [tag], **({"lang": code} if field else {})}
-            for text, tag, code in ((ENGLISH, "Gardens", "en"), (GERMAN, "Stadt", "ger"))
-            for i in range(40)
-        ]  # sorted by language, as a catalogue may be
+    def make(*options):
+        texts = ((ENGLISH, "Gardens"), (GERMAN, "Stadt"))  # sorted by language, as a catalogue may be
+        rows = [{"text": f"{text} {i}", "tags": [tag]} for text, tag in texts for i in range(40)]
         (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         return run.json("vectorize", tmp_path / "b.jsonl", "-o", tmp_path / "b.svm", *options)
 
@@ -119,7 +116,7 @@ def test_names_of_a_thesaurus_are_stemmed_by_their_language(run, books, tmp_path
 
 
 def test_a_language_that_the_model_has_not_seen_is_a_warning(run, books, tmp_path):
-    books(field=False)
+    books()
     data = tmp_path / "b.svm"
     run.ok("train", data, "--c", 0.9, "--cost", 30, "--epochs", 2, "--folds", 2, "-q")
     french = "la maison et le jardin de la ville sont dans le pays"
