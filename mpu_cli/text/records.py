@@ -33,12 +33,22 @@ _BLANK = re.compile(r'\ufeff?(?:sep=.)?[ \t\r\n,;|"]*')  # Excel declares the co
 
 
 @dataclass(frozen=True)
+class Table:
+    """The header of a table."""
+
+    lines: slice  # in a list of the lines of the file
+    delimiter: str
+    names: list[str]
+
+
+@dataclass(frozen=True)
 class Row:
     """A row and its fields, which are strings in a table."""
 
     line: int  # line number of its start, from 1
     fields: Mapping[str, object]  # values by field name
     cells: list[str] = field(default_factory=list, compare=False, repr=False)  # of a table
+    table: Table | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -108,11 +118,6 @@ def field_list(names: Iterable[str], is_table: bool = False) -> str:
     return f"there are {abridged(shown[:MOST_SHOWN], len(shown)) or 'none at all'}{header}"
 
 
-def is_blank(line: str) -> bool:
-    """Return whether a line of a table has no values."""
-    return _BLANK.fullmatch(line) is not None
-
-
 def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Iterable[str]) -> Iterator[Row | Bad]:
     problem = ""  # what is wrong with a line of the row
 
@@ -124,14 +129,13 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
 
     before: list[tuple[str, str]] = []  # up to the header line
     for line, wrong in lines:
-        is_empty = not wrong and is_blank(line)
+        is_empty = not wrong and _BLANK.fullmatch(line)
         before.append(("\n" if is_empty else line, wrong))
         if not is_empty:
             break
     delimiter = delimiter_of(before[-1][0] if before else "", DELIMITERS[form], needed)
     rows = csv.reader(checked(chain(before, lines)), delimiter=delimiter, strict=True)
-    header = 0  # the line number of the column names
-    names: list[str] = []
+    table: Table | None = None
     values: list[str] | None = []
     while values is not None:
         first, problem, values = rows.line_num + 1, "", []
@@ -151,27 +155,29 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
             problem = problem or (OLD_LINE_ENDS if "new-line" in str(error) else wrong)
         finally:
             csv.field_size_limit(largest)
-        if problem and not header:
+        if problem and table is None:
             raise InputError(source, first, problem)
         if problem:
             yield Bad(first, problem)
         elif not values or not any(map(str.strip, values)):
             continue
-        elif header:
+        elif table is not None:
             again = "this line names the columns again, as if two tables were joined; remove it"
-            yield Bad(first, again) if values == names else _named(first, values, names, needed)
+            yield Bad(first, again) if values == table.names else _named(first, values, table, needed)
         else:
-            header, names = first, [name.strip() for name in values]
+            names = [name.strip() for name in values]
+            table = Table(slice(first - 1, rows.line_num), delimiter, names)
             if twice := first_repeated(names):
                 raise InputError(source, first, f"two columns are called {twice[:40]!r}")
             if absent := [name for name in needed if name not in names]:
-                yield Bad(header, no_field(absent[0], filter(None, names), is_table=True))
+                yield Bad(first, no_field(absent[0], filter(None, names), is_table=True))
                 return
-    if not header:
+    if table is None:
         raise InputError(source, None, "it is empty; its first line should name the columns")
 
 
-def _named(line: int, values: list[str], names: list[str], needed: Iterable[str]) -> Row | Bad:
+def _named(line: int, values: list[str], table: Table, needed: Iterable[str]) -> Row | Bad:
+    names = table.names
     if absent := set(names[len(values) :]).intersection(needed):
         problem = f"there are {counted(len(values), 'value')}, but {len(names)} columns, and none in {min(absent)!r}"
         return Bad(line, f"{problem}; an empty value needs a separator before it")
@@ -179,7 +185,7 @@ def _named(line: int, values: list[str], names: list[str], needed: Iterable[str]
         return Bad(line, f"there are {len(values)} values, but {len(names)} columns; quote what has a separator")
     # Spreadsheets leave out empty values at the end, here in columns that need not be there.
     pairs = zip_longest(names, values[: len(names)], fillvalue="")
-    return Row(line, {name: value for name, value in pairs if name}, values)
+    return Row(line, {name: value for name, value in pairs if name}, values, table)
 
 
 TEXT, TAGS, ID = "text", "tags", "id"  # default fields; the last two are optional
@@ -304,9 +310,8 @@ class RecordReader:
         fields = self.fields
         if not fields.text:
             if len(first.fields) != 1:
-                problem = (
-                    f"which field has the text? Name it by --text-field; {field_list(first.fields, bool(first.cells))}"
-                )
+                there = field_list(first.fields, is_table=first.table is not None)
+                problem = f"which field has the text? Name it by --text-field; {there}"
                 raise InputError(self._source, first.line, problem)
             self.fields = replace(fields, text=tuple(first.fields))
         self._has_id = bool(fields.id) and (fields.needs_id or holder(first.fields, fields.id) is not None)

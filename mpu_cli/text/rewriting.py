@@ -9,10 +9,9 @@ from typing import Any, Literal
 
 from mpu_cli.errors import InputError
 from mpu_cli.names.label_names import is_uri
-from mpu_cli.names.lines import delimiter_of
 from mpu_cli.svmlight.streams import Readable, Watched
 from mpu_cli.text.fields import holder, listed, relisted, set_value, value_of
-from mpu_cli.text.records import DELIMITERS, Fields, Record, RecordReader, Row, clean, is_blank, is_corpus, subject
+from mpu_cli.text.records import Fields, Record, RecordReader, Row, Table, clean, is_corpus, subject
 
 _LINE_END = "\r\n"
 _WITH = {"0": "1", "0.0": "1.0", "false": "true", "no": "yes"}  # values of a field that is a tag
@@ -61,8 +60,8 @@ class Rewriter:
             taken.clear()
             before, own = lines[: record.line - next_line], lines[record.line - next_line :]
             next_line += len(lines)
-            if self._form in DELIMITERS and not self._columns:
-                before = self._with_columns(before)
+            if record.row.table is not None and not self._columns:
+                before = self._with_columns(before, record.row.table)
             if self._fields.are_tags and record.tags:
                 self._mark = str(value_of(record.row.fields, record.tags[0]))
             elif record.tags and isinstance(tags := value_of(record.row.fields, self._fields.tags[0]), list) and tags:
@@ -102,27 +101,17 @@ class Rewriter:
         allowed = "Infinity" in row or "NaN" in row  # otherwise, a number too large for a float is an error
         return mark + json.dumps(new, ensure_ascii=is_ascii, separators=separators, allow_nan=allowed) + end
 
-    def _with_columns(self, lines: list[str]) -> list[str]:
+    def _with_columns(self, lines: list[str], table: Table) -> list[str]:
         """Return the lines up to the first record, with the names of new columns added."""
-        start = next(place for place, line in enumerate(lines) if not is_blank(line))
-        header = [lines[start].removeprefix("\ufeff"), *lines[start + 1 :]]
-        delimiter = delimiter_of(header[0], DELIMITERS[self._form], self._fields.needed())
-        quoting = csv.QUOTE_ALL if header[0].startswith('"') else csv.QUOTE_MINIMAL
-        self._dialect = {"delimiter": delimiter, "quoting": quoting}
-        rows = csv.reader(header, delimiter=delimiter)
-        names = [name.strip() for name in next(rows)]
-        new = [name for name in (*self._fields.tags, self._added) if name and name not in names]
-        self._columns = names + new
-        end = start + rows.line_num
-        row = "".join(lines[start:end])
+        row = "".join(lines[table.lines])
         text = row.rstrip(_LINE_END)
-        return [
-            *lines[:start],
-            text,
-            *(f"{delimiter}{self._csv([name])}" for name in new),
-            row[len(text) :],
-            *lines[end:],
-        ]
+        quoting = csv.QUOTE_ALL if text.removeprefix("\ufeff").startswith('"') else csv.QUOTE_MINIMAL
+        self._dialect = {"delimiter": table.delimiter, "quoting": quoting}
+        new = [name for name in (*self._fields.tags, self._added) if name and name not in table.names]
+        self._columns = table.names + new
+        added = "".join(f"{table.delimiter}{self._csv([name])}" for name in new)
+        lines[table.lines] = [text, added, row[len(text) :]]
+        return lines
 
     def _table_row(self, row: str, cells: list[str], values: Mapping[str, object]) -> str:
         short = len(self._columns) - len(cells)
