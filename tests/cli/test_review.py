@@ -100,7 +100,7 @@ TEXTS = {
     "t.txt.gz": gzip.compress(b"a\tb\n\nc\n d\n"),
     "t.jsonl": '{"t": "a\\tb", "u": 1}\n{"t": null}\n{"t": "c"}\n{"t": " d"}\n',
     "t.csv": '\ufeffu,t\r\n1,"a\tb"\r\n2,""\r\n3,c\r\n4, d\r\n',
-    "t.tsv.bz2": bz2.compress(b'u\tt\n1\t"a\tb"\n2\n3\tc\n4\t d\n'),
+    "t.tsv.bz2": bz2.compress(b'u\tt\n1\t"a\tb"\n2\t\n3\tc\n4\t d\n'),
 }
 
 
