@@ -24,6 +24,7 @@ from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posteriors import unannotated_posterior
+from mpu_cli.runtime.options import Kind, checked
 from mpu_cli.runtime.run import Run
 
 # Keywords of `MPUClassifier.fit`.
@@ -99,8 +100,7 @@ def estimate_c(
     >>> low < estimate.c < high
     True
     """
-    if method not in METHODS:
-        raise DataError(f"method is {method!r}: give one of {', '.join(METHODS)}")
+    checked(Kind(words=tuple(METHODS)), "method", method)
     declared = {name: parameters.DECLARED[name] for name in ("features", "folds", "sample", "seed", "jobs")}
     given = {name: keywords.pop(option.name, option.written_default) for name, option in declared.items()}
     annotations, P = _with_features(X, y, scores, _annotations(y, keywords))
@@ -417,8 +417,7 @@ def choose_thresholds(
     >>> bool(0.6 < best.thresholds[0] <= 0.7), round(best.expected_f1, 2)
     (True, 0.91)
     """
-    if criterion not in CRITERIA:
-        raise DataError(f"criterion is {criterion!r}: give one of {', '.join(CRITERIA)}")
+    checked(Kind(words=CRITERIA), "criterion", criterion)
     annotations, held_out = _held_out(y, probabilities, c, verified, "probabilities")
     best, expected = chosen_thresholds(held_out, criterion)
     return Thresholds(annotations.widened(best, np.inf), expected.f1)

@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -26,11 +25,11 @@ from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import FEW_LABELS, Top, dense
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.thresholds import reached
-from mpu_cli.errors import DataError, MpuWarning
+from mpu_cli.errors import MpuWarning
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.inputs.training_data import TrainingData
 from mpu_cli.runtime import parallel
-from mpu_cli.runtime.options import FREQUENCY, checked, options_of, with_parameters
+from mpu_cli.runtime.options import FREQUENCY, Integer, checked, options_of, with_parameters
 from mpu_cli.runtime.run import Run
 
 
@@ -341,14 +340,13 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         >>> bool((top.data > 0.5).all())
         True
         """
-        if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-            raise DataError(f"k is {k!r}: give a whole number of labels, from 1")
+        k = checked(Integer(1), "k", k)
         if self._has_one_dimension:
-            return Top(int(k), 0).of_dense(self.predict_proba(X))
+            return Top(k, 0).of_dense(self.predict_proba(X))
 
         def top(predictor: StackedModel, some: csr_array, run: Run) -> csr_array:
-            predicted = predictor.predictions(some, run, int(k))
-            return Top(int(k), 0).of_dense(predicted) if isinstance(predicted, np.ndarray) else predicted
+            predicted = predictor.predictions(some, run, k)
+            return Top(k, 0).of_dense(predicted) if isinstance(predicted, np.ndarray) else predicted
 
         return self._stacked(X, top)
 

@@ -23,6 +23,7 @@ from mpu_cli.runtime.options import (
     PROPENSITY_A_RANGE,
     PROPENSITY_B,
     PROPENSITY_B_RANGE,
+    Integer,
     PerLabel,
     checked,
 )
@@ -179,10 +180,7 @@ def ranking_metrics(
     listed = arrays.checked(in_order_of(columns_of(y_true), scores, "scores"), "scores", dtype=np.float32)
     listed = as_csr(listed) if issparse(listed) else stored(listed)
     truth, listed, unknown = arrays.compared(y_true, "y_true", listed, "scores have", ignored)
-    given = (k,) if isinstance(k, int | Integral) else tuple(k)
-    cutoffs = tuple(int(cutoff) for cutoff in given)
-    if not all(cutoff >= 1 for cutoff in cutoffs) or cutoffs != given:
-        raise DataError(f"k is {k}: give whole numbers of labels, from 1")
+    cutoffs = tuple(checked(Integer(1), "k", cutoff) for cutoff in ((k,) if isinstance(k, int | Integral) else k))
     known = slice(None) if unknown is None else np.flatnonzero(np.diff(unknown.indptr) < truth.shape[1])
     plain, weighted = RankingMetrics(cutoffs), PropensityScoredMetrics(cutoffs)
     plain.add(truth[known], listed[known])
