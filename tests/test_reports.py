@@ -19,7 +19,7 @@ OPEN = {
     *("frequency", "missing", "predictions[].scores"),
 }
 # Fields that need a cluster, several files, or labels with URIs.
-NOT_RUN = ("by_label", "cluster", "origin.files[]", "predictions[].uris")
+NOT_RUN = ("by_label", "cluster", "predictions[].uris")
 QUICK = "--cost", 30, "--epochs", 2, "--levels", 1, "-q"
 
 

@@ -25,7 +25,7 @@ from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.untrusted import expect, json_object
-from mpu_cli.svmlight.streams import Files, Source, files_of
+from mpu_cli.svmlight.streams import Source, files_of
 from mpu_cli.version import __version__
 
 _log = logging.getLogger(__name__)
@@ -48,10 +48,7 @@ class Origin:
     versions: dict[str, str]  # Versions of mpu, Python and the numerical packages.
     kernel: str  # The inner loops: "numpy" or "numba".
     source: str | None = None  # The data, as the user named them; None for arrays.
-    # `source_bytes`, `source_sha256`: Size and checksum of that file; None if it was a stream, or changed meanwhile.
-    source_bytes: int | None = None
-    source_sha256: str | None = None
-    # Dictionaries as in `_OF_FILE`, if the data were several files; `source` contains their number.
+    # Dictionaries as in `_OF_FILE`, one for each file of the data.
     files: list[dict[str, Any]] = field(default_factory=list)
     others: list[str] = field(default_factory=list)  # Other training files, each with its option.
 
@@ -115,12 +112,9 @@ def described(source: Source, states: Sequence[State | None], others: Mapping[st
                 size, sha256 = (state[0], sha256) if state_of(file) == state else (None, None)
         files.append({"name": without_secrets(file), "bytes": size, "sha256": sha256})
     named = [(option, path) for option, path in others.items() if path is not None]
-    of_one = {"bytes": None, "sha256": None} if isinstance(source, Files) else files[0]
     return {
         "source": without_secrets(str(source)),
-        "source_bytes": of_one["bytes"],
-        "source_sha256": of_one["sha256"],
-        "files": files if isinstance(source, Files) else [],
+        "files": files,
         "others": [without_secrets(option if str(path) in option else f"{option} {path}") for option, path in named],
     }
 

@@ -21,12 +21,11 @@ ORIGIN = Origin(
     versions={"mpu": "0.1.0"},
     kernel="numpy",
     source="news.svm",
-    source_bytes=12,
-    source_sha256="0" * 64,
+    files=[{"name": "news.svm", "bytes": 12, "sha256": "0" * 64}],
     others=["--fully-labelled more.svm"],
 )
 FILES = [{"name": "a.svm", "bytes": 3, "sha256": "0" * 64}, {"name": "-", "bytes": None, "sha256": None}]
-OF_SEVERAL = replace(ORIGIN, source="a.svm and 1 more file", source_bytes=None, source_sha256=None, files=FILES)
+OF_SEVERAL = replace(ORIGIN, source="a.svm and 1 more file", files=FILES)
 
 
 @pytest.fixture
@@ -101,7 +100,6 @@ DAMAGES = {
             {"annotated": [1, 2, 2**70]},
             {"true": None},
             {"versions": {"mpu": 1}},
-            {"source_bytes": "1"},
         )
     },
     "without a value": signed({name: value for name, value in VALUES.items() if name != "kernel"}),
@@ -112,7 +110,7 @@ def test_a_file_that_has_changed_since_is_not_described(tmp_path):
     path = tmp_path / "x.svm"
     path.write_bytes(b"1 1:1\n")
     states = [state_of(path)]
-    unknown = {"source": str(path), "source_bytes": None, "source_sha256": None, "files": [], "others": []}
+    unknown = {"source": str(path), "files": [{"name": str(path), "bytes": None, "sha256": None}], "others": []}
     path.write_bytes(b"2 1:1\n2 1:1\n")
     assert described(path, states, {}) == unknown
     path.unlink()

@@ -54,7 +54,7 @@ def test_how_it_was_trained(run, tmp_path, monkeypatch):
     assert origin.pop("versions").keys() == {"mpu", "python", "numpy", "scipy"}
     options = {"cost": 30, "epochs": 2, "levels": 1, "c": 0.5, "seed": 3}
     checksum = hashlib.sha256(TINY.encode()).hexdigest()
-    source = {"source": "tiny.svm", "source_bytes": len(TINY), "source_sha256": checksum, "files": []}
+    source = {"source": "tiny.svm", "files": [{"name": "tiny.svm", "bytes": len(TINY), "sha256": checksum}]}
     others = {"others": ["--fully-labelled more.svm"], "kernel": "numpy"}
     assert origin == {"instances": 6, "options": options, **source, **others}
     sizes = {name: report[name] for name in ("model", "levels", "labels", "named", "features")}
@@ -71,13 +71,13 @@ def test_the_same_time_where_one_is_asked_for(run, tiny, monkeypatch):
 def test_a_stream_has_a_name_and_no_size(run, tmp_path):
     run.ok("train", "-", "-o", tmp_path / "piped.mpu", *QUICK, stdin=TINY.encode())
     origin = told(run, tmp_path / "piped.mpu")["origin"]
-    assert [origin[name] for name in ("source", "source_bytes", "source_sha256")] == ["-", None, None]
+    assert (origin["source"], origin["files"]) == ("-", [{"name": "-", "bytes": None, "sha256": None}])
 
 
 def test_people_read_what_json_has_by_the_same_names(run, news):
     lines = dict(line.split(" ", 1) for line in readable(run, news, "--label", "elections").splitlines() if " " in line)
     assert (lines["levels"], lines["c.mean"], lines["c.estimated"], lines["c.interval"]) == ("2", "0.5", "no", "-")
-    assert (lines["origin.instances"], lines["origin.options.c"], lines["origin.files"]) == ("40", "0.5", "none")
+    assert (lines["origin.instances"], lines["origin.options.c"]) == ("40", "0.5")
     assert (lines["origin.source"], lines["origin.versions.mpu"]) == (str(news.with_suffix(".svm")), __version__)
     assert (lines["annotated"], lines["true"]) == ("10", "20")
     text = run("info", news, "--label", "elections").stdout

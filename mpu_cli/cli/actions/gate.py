@@ -150,7 +150,7 @@ def _checksums(model: TrainedModel, path: Path) -> list[str | None]:
     """Return the checksums of the data files of a model's training; an empty list if one is unknown."""
     if (origin := origin_of(model, path)) is None:
         return []
-    sums = [file["sha256"] for file in origin.files] or [origin.source_sha256]
+    sums = [file["sha256"] for file in origin.files]
     return sums if all(sums) else []
 
 
