@@ -198,7 +198,8 @@ def missing_labels(
 
     If a labels are annotated, a share c of the true ones, the number of others is negative binomial, with mean
     a (1-c) / c and variance a (1-c) / c^2. The interval of the total comes from that of c or, if c is given, from
-    chance. Single labels have an interval only if c comes from human decisions. No more are missing than cells allow.
+    chance. Single labels have an interval only if c comes from human decisions. No more are missing than cells allow,
+    and no fewer than were found.
 
     `annotated`: bool, shape (n, q).
     `reviewed`: the source of the frequency, if it comes from human decisions.
@@ -223,8 +224,15 @@ def missing_labels(
         least, most = ((by_chance * (1 / np.minimum(c * ratio, 1) - 1)).sum() for ratio in range_of_c[::-1])
         spread = Z_90 * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # if c is given, only chance counts
         of_all = [expected.sum(), max(least - spread, 0.0), max(most + spread, expected.sum())]  # of equals, rounded
-    of_labels = Count(*(np.minimum(numbers, room) for numbers in (expected, low, high)))
-    return of_labels, Count(*np.minimum(of_all, room.sum()).tolist())
+    found = found_labels(annotated, frequency).sum(axis=0)
+    of_labels = Count(*(np.maximum(np.minimum(numbers, room), found) for numbers in (expected, low, high)))
+    return of_labels, Count(*np.maximum(np.minimum(of_all, room.sum()), found.sum()).tolist())
+
+
+def found_labels(annotated: csr_array, frequency: LabelFrequency) -> csr_array:
+    """Return the labels verified as true that were not annotated, of the instances that are not complete: bool."""
+    found = csr_array(frequency.positives(annotated) > annotated)
+    return found if frequency.verified is None else found[frequency.verified.instances == Verdict.UNKNOWN]
 
 
 @dataclass(frozen=True)

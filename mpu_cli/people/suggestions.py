@@ -37,6 +37,7 @@ from mpu_cli.people.posteriors import (
     Choice,
     Count,
     FillingIn,
+    found_labels,
     log_odds,
     missing_labels,
     no_fewer,
@@ -369,8 +370,7 @@ def find(
     implied = None if implications is None else implications.implied(positive, ids, ids)
     with run.step("weighing the other labels"):
         probabilities = given_other_labels(evidence, labels, run)
-    confirmed = csr_array(positive > labels)
-    found = confirmed if frequency.verified is None else confirmed[frequency.verified.instances == Verdict.UNKNOWN]
+    found = found_labels(labels, frequency)
     with run.step("listing labels"):
         of_labels, of_all = missing_labels(labels, frequency, estimates.reviewed, estimates.range_of_c)
         remaining = Count(*(max(count - found.nnz, 0.0) for count in vars(of_all).values()))
@@ -410,7 +410,7 @@ def find(
     return Suggestions(
         probabilities=probabilities,
         there=csr_array(positive + filled),
-        added=csr_array(confirmed + filled),
+        added=csr_array((positive > labels) + filled),
         of_labels=of_labels if estimates.is_known else None,
         of_all=of_all if estimates.is_known else None,
         found=found.nnz,

@@ -112,3 +112,12 @@ def test_intervals_of_counts_hold_where_c_is_near_either_end_of_its_interval(tru
     assert np.isnan([of_labels.low, of_labels.high]).all()  # c of single labels is not known so well
     chance_alone = missing_labels(annotated, frequency)[1]
     assert not chance_alone.low <= missing.sum() <= chance_alone.high
+
+
+def test_no_fewer_are_missing_than_were_found():
+    """All 100 true cells of a label are decided, and c says that only 10 labels are missing."""
+    annotated = csr_array(np.arange(200)[:, None] < np.array([[90, 45]]))
+    verified = VerifiedLabels.of((200, 2), true=(np.arange(50, 150), np.ones(100, int)))
+    of_labels, of_all = missing_labels(annotated, LabelFrequency.of(0.9, (200, 2), verified))
+    assert of_labels.expected == pytest.approx([10, 100])
+    assert of_all.low == of_all.expected == 100
