@@ -28,7 +28,7 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Preamble, iter_stream
-from mpu_cli.svmlight.streams import Watched, open_input
+from mpu_cli.svmlight.streams import open_input
 from mpu_cli.svmlight.writer import score_lines
 
 # Fewer instances may differ from the training data by chance.
@@ -285,21 +285,10 @@ def iter_predictions(source: str | Path, reading: Reading, run: Run) -> Iterator
 
     Scores with thresholds also get label lists: the labels that reach their thresholds.
     """
-    begun, first_line = b"", b""  # the file as far as it has been read, and its first line below the header
-
-    def keep_first_line(data: bytes) -> None:
-        nonlocal begun, first_line
-        if not first_line:
-            begun += data
-            line, end, _ = begun[Preamble().end_in(begun, 1) :].partition(b"\n")
-            if end or not data:
-                begun, first_line = b"", line + end
-
+    preamble, reached = Preamble(), None
     with open_input(source) as stream:
-        reached, reading = None, replace(reading, implicit_values=False, scores=True)
-        read = Watched(stream, keep_first_line)
-        chunks = iter_stream(read, str(source), reading, run=run)
-        for number, chunk in enumerate(chunks):
+        reading = replace(reading, implicit_values=False, scores=True)
+        for number, chunk in enumerate(iter_stream(stream, str(source), reading, run=run, preamble=preamble)):
             if number == 0:
-                reached = _choosing(first_line)
+                reached = _choosing(preamble.next_line or b"")
             yield chunk if reached is None else Dataset(reached(chunk.features), chunk.features)

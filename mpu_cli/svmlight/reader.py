@@ -113,6 +113,7 @@ class Preamble:
     def __init__(self) -> None:
         self.header: Extent | None = None
         self.has_ended = False
+        self.next_line: bytes | None = None  # the line of the first instance, if `iter_stream` has read it
         self._line = 0
 
     def end_in(self, block: bytes, first_line: int) -> int:
@@ -222,21 +223,24 @@ def iter_stream(
     block_bytes: int = BLOCK_BYTES,
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
+    preamble: Preamble | None = None,
 ) -> Iterator[Dataset]:
     """Read an open stream in chunks, as `iter_chunks` does. `source` is its name for errors.
 
-    `block_bytes`: number of bytes read at a time.
+    `block_bytes`: number of bytes read at a time. `preamble`: filled in before the first chunk.
     """
 
     def parse(numbered_block: tuple[int, bytes]) -> Dataset:
         first_line, block = numbered_block
         return parse_block(block, first_line, source, reading, run)
 
-    preamble = Preamble()
+    begins = Preamble() if preamble is None else preamble
 
     def below_preamble() -> Iterator[tuple[int, bytes]]:
         for first_line, block in blocks(stream, source, block_bytes):
-            end = preamble.end_in(block, first_line)
+            end = begins.end_in(block, first_line)
+            if begins.next_line is None and end < len(block):
+                begins.next_line = block[end:].partition(b"\n")[0]
             yield first_line + block.count(b"\n", 0, end), block[end:]
 
     instances = labels = features = 0
@@ -246,7 +250,7 @@ def iter_stream(
             instances += len(chunk)
             labels, features = max(labels, chunk.labels.shape[1]), max(features, chunk.features.shape[1])
             yield chunk
-    preamble.check(Extent(instances, features, labels), source, reading)
+    begins.check(Extent(instances, features, labels), source, reading)
     if not instances and not may_be_empty:
         raise InputError(source, 1, "the file has no instances")
 
