@@ -111,20 +111,22 @@ def questions(chosen: Mapping[str, Any], annotations: Annotations, n: int, score
 
 def frequency(c: ArrayLike, annotations: Annotations) -> LabelFrequency:
     """Return the label frequency of all cells, from one number, or from one for each of the caller's labels."""
-    rates = _of_labels(c, annotations)
-    frequency = LabelFrequency.of(rates, annotations.labels.shape, annotations.verified)
-    _refuse_refuted(rates, annotations)
-    return frequency
+    return LabelFrequency.of(_of_labels(c, annotations), annotations.labels.shape, annotations.verified)
 
 
 def _of_labels(c: Any, annotations: Annotations) -> np.ndarray:
-    """Return c of each learned label, from one number, or from one for each of the caller's labels."""
+    """Return c of each learned label, from one number, or from one for each of the caller's labels.
+
+    DataError if the annotations contradict c.
+    """
     width = annotations.width
     if np.ndim(c) and np.shape(c) != (width,):
         raise DataError(
             f"c has shape {np.shape(c)}, and y has {counted(width, 'label')}: give one number, or one for each"
         )
-    return annotations.of_labels(np.broadcast_to(np.asarray(c, float), (width,)))
+    rates = annotations.of_labels(np.broadcast_to(np.asarray(c, float), (width,)))
+    refuse_refuted(rates, annotations.labels, annotations.verified, lambda k: str(annotations.columns[k]))
+    return rates
 
 
 def missing_labels(evidence: Evidence, annotations: Annotations, top: int | None) -> Cells:
@@ -138,14 +140,9 @@ def options(chosen: Mapping[str, Any], annotations: Annotations) -> Options:
     """Return the chosen options, with c for the learned labels; DataError if the annotations contradict c."""
     values = {name: chosen[name] for name in options_of(Options)}
     if (c := values["c"]) is not None:
-        if np.ndim(c):
-            values["c"] = c = _of_labels(c, annotations)
-        _refuse_refuted(c, annotations)
+        rates = _of_labels(c, annotations)
+        values["c"] = rates if np.ndim(c) else c
     return Options(**values)
-
-
-def _refuse_refuted(c: Any, annotations: Annotations) -> None:
-    refuse_refuted(c, annotations.labels, annotations.verified, lambda k: str(annotations.columns[k]))
 
 
 def warn_of(texts: Iterable[str], estimates: Estimates, annotations: Annotations) -> None:
