@@ -50,13 +50,8 @@ def _file_system(url: str) -> tuple[Any, str]:
         raise InputError(
             url, None, "URLs need the package fsspec: run pip install '.[url]' in a copy of mpu's source"
         ) from None
-    try:
-        return url_to_fs(url, **(_http_options(url) if _protocol(url) in _STREAMED else {}))
-    except ImportError as error:  # fsspec names the package to install
-        problem = f"{_protocol(url)}:// needs a package that is not installed: {error}"
-        raise InputError(url, None, problem) from None
-    except ValueError as error:  # fsspec does not support the protocol
-        raise InputError(url, None, f"cannot be read: {without_secrets(str(error))}") from None
+    # Its errors name the package to install, or the protocol that it does not know.
+    return url_to_fs(url, **(_http_options(url) if _protocol(url) in _STREAMED else {}))
 
 
 def _http_options(url: str) -> dict[str, Any]:
