@@ -187,12 +187,6 @@ def ranked_hits(truth: csr_array, scores: csr_array) -> RankedHits:
     )
 
 
-def gains_up_to(length: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums of the gains at ranks 1 to r, for r from 0 to `length`: for precision (1), for DCG (1 / log2)."""
-    retrieved = np.arange(length + 1)
-    return retrieved, np.concatenate([[0.0], np.cumsum(1 / np.log2(retrieved[1:] + 1))])
-
-
 def gains_at(
     hits: RankedHits, truth: csr_array, ks: tuple[int, ...], weight: np.ndarray | float = 1
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -205,13 +199,14 @@ def gains_at(
     """
     n, sizes = truth.shape[0], np.diff(truth.indptr)
     longest = int(max(hits.last.max(initial=0), sizes.max(initial=0)))
-    every, reaches = gains_up_to(longest), [min(k, longest) for k in ks]
+    ranks, reaches = np.arange(longest + 1), [min(k, longest) for k in ks]
+    discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(ranks[1:] + 1))])  # sums of those of ranks 1 to r
     gains = np.empty((2, len(ks), n))
-    for of_kind, up_to in zip(gains, every, strict=True):
+    for of_kind, up_to in zip(gains, (ranks, discounts), strict=True):
         for k, reach in enumerate(reaches):
             tied = up_to[np.minimum(hits.last, reach)] - up_to[np.minimum(hits.first - 1, reach)]
             of_kind[k] = np.bincount(hits.rows, weight * tied / (hits.last - hits.first + 1), minlength=n)
-    return gains, np.array([every[1][np.minimum(sizes, reach)] for reach in reaches])
+    return gains, np.array([discounts[np.minimum(sizes, reach)] for reach in reaches])
 
 
 @dataclass
