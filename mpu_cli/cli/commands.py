@@ -149,7 +149,7 @@ def _list_of(name: str, kind: Real, example: str) -> Parsed:
         default="bbe",
     ),
     option("--per-label", bool, "Also report the frequency of each label."),
-    option("-o, --output", FILE, "Write the label frequencies to a file for `mpu train --c`."),
+    option("-o, --output", PATH, "Write the label frequencies to a file for `mpu train --c`."),
     option(
         "--plan [WIDTHS]",
         _list_of("widths", Real(0.001, 1), "0.1,0.05; without numbers, --plan comes after FILE"),

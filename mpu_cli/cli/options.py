@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from mpu_cli.cli.messages import message_options, progress
 from mpu_cli.core.options import ASSUMPTION
+from mpu_cli.errors import STANDARD_STREAM
 from mpu_cli.names.naming import Naming, Suggestible
 from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.runtime.options import Kind, options_of
@@ -22,13 +23,16 @@ from mpu_cli.svmlight.streams import as_one, refuse_unreadable
 
 
 class FileName(click.Path):
-    """The name of a file or folder, never empty. The code that opens it checks its kind."""
+    """The name of a file or folder, never empty, or a standard stream. The code that opens it checks its kind."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the name; a usage error if it is empty."""
+        """Return the name; a usage error if it is empty, or a standard stream without `allow_dash`."""
         if not str(value):
             self.fail("the name is empty; if it comes from a shell variable, set the variable", param, ctx)
-        return super().convert(value, param, ctx)
+        name = super().convert(value, param, ctx)
+        if str(name) == STANDARD_STREAM and not self.allow_dash:
+            self.fail("a standard stream is not possible here; give a name", param, ctx)
+        return name
 
 
 # A text, which may be - for a standard stream, and a Path.

@@ -1,6 +1,7 @@
 """Estimate the label frequency c of a file: ``mpu estimate-c``."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -38,7 +39,7 @@ def command(
     options: FrequencyOptions,
     method: str,
     per_label: bool,
-    output: str | None,
+    output: Path | None,
     plan: tuple[float, ...],
     by_number: bool,
     run: Run,
@@ -49,8 +50,6 @@ def command(
     c comes from people's decisions, if any, otherwise from cross-validation, with the features that `mpu train` chooses
     by default, or with the same --features, so that both report the same c.
     """
-    if output == "-":
-        raise click.UsageError("Standard output takes the report: give -o a file.")
     refuse_overlaps(sources.by_option(), {"--output": output})
     if sources.scores is not None and options.features is not None:
         raise click.UsageError("--scores replaces the model: leave out --features.")

@@ -13,7 +13,6 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-import click
 import numpy as np
 
 from mpu_cli.bundle import provenance
@@ -114,8 +113,6 @@ def _advice(c: dict[str, Any]) -> str:
 
 def command(sources: Sources, output: Path, table: Path | None, top: int, run: Run, as_json: bool) -> None:
     """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
-    if "-" in (str(output), str(table)):
-        raise click.UsageError("Standard output takes the report of --json: give -o, and --csv, a file.")
     refuse_overlaps(sources.by_option(), {"--output": output, "--csv": table})
     refuse_unwritable(output, table)
     missing = suggest.suggest(sources, suggest.Outputs(), Options(), Choice(top=top), run=run)

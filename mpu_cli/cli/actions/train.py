@@ -306,10 +306,6 @@ def command(
         if sources.file == STANDARD_STREAM or str(Path(sources.file).parent) in ("/dev", "/dev/fd"):
             raise click.UsageError(f"{shown(sources.file)} has no name from which to name the model: give -o MODEL.")
         output = default_model(str(sources.file))
-    elif str(output) == "-":
-        raise click.UsageError("A model is a directory and cannot go to standard output: give -o MODEL.")
-    if "-" in map(str, (oof, history)):
-        raise click.UsageError("Standard output takes the report: give --oof and --history a file.")
     if on is not None:
         _refuse_on_cluster(sources, learning)
     done = train(sources, output, learning, on=on, oof=oof, history=history, acceptance=acceptance, run=run)
