@@ -54,7 +54,8 @@ def option(
     if kind is bool:
         how["is_flag"] = True
     elif isinstance(kind, Kind):
-        how["type"] = Parsed(kind.written, kind.parse, kind.words, "" if kind.words else kind.range)
+        how["type"] = Parsed(kind.written, kind.parse, kind.words)
+        help += f"  [{kind.range}]" * bool(kind.range and not kind.words)
     else:
         how["type"] = click.Choice(kind) if isinstance(kind, tuple) else kind
     if default is not None:
@@ -138,15 +139,11 @@ LEARNING = "loss features cost eta0 epochs folds same_fold sample threshold kern
 KNOWLEDGE = "groups fully_labelled implied zero_based label_features prior"
 
 
-class Parsed(click.IntRange):
-    """A value parsed from a text by a function, whose ValueError explains a bad text. Shells complete the words.
+class Parsed(click.ParamType):
+    """A value parsed from a text by a function, whose ValueError explains a bad text. Shells complete the words."""
 
-    `range`: the range of numbers, shown in the help as click does for its own types.
-    """
-
-    def __init__(self, name: str, parse: Callable[[str], Any], words: tuple[str, ...] = (), range: str = "") -> None:
-        super().__init__()
-        self.name, self.parse, self.words, self.range = name, parse, words, range
+    def __init__(self, name: str, parse: Callable[[str], Any], words: tuple[str, ...] = ()) -> None:
+        self.name, self.parse, self.words = name, parse, words
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Parse a text; return a default unchanged."""
@@ -162,9 +159,6 @@ class Parsed(click.IntRange):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Complete the words."""
         return [CompletionItem(word) for word in self.words if word.startswith(incomplete)]
-
-    def _describe_range(self) -> str:  # click's own has "1<=x<=100"
-        return self.range
 
 
 def refuse_set(names: Iterable[str], problem: str) -> None:
