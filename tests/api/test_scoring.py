@@ -53,7 +53,6 @@ def test_propensities_of_an_indicator_matrix():
         (ranking_metrics, ([[2]], [[1]]), {}),
         (ranking_metrics, ([[1]], [[np.nan]]), {}),
         (ranking_metrics, ([[1]], [[1]]), {"k": [0]}),
-        (ranking_metrics, ([[1]], [[1]]), {"k": [1.5]}),
         (ranking_metrics, ([[1]], [[1]]), {"propensities": [0.5, 0.5]}),
         (ranking_metrics, ([[1]], [[1]]), {"propensities": [0]}),
         (ranking_metrics, ([[1]], [[1]]), {"propensities": [np.nan]}),
