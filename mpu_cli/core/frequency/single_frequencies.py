@@ -95,12 +95,12 @@ def estimate_singly(
 ) -> tuple[SingleFrequencies | None, FrequencyEstimate]:
     """Estimate the frequencies of labels that clearly differ, else None; and that of all labels, which these imply.
 
-    If it is open whether they differ, the interval of all labels covers both cases. They do not if c is nearly 1.
+    If it is open whether they differ, the interval of all labels covers both cases, unless c is nearly 1.
 
     `of_all`: from the labels annotated best.
     """
-    agreeing, evidence = (1.0, 1.0) if of_all.c >= NEARLY_COMPLETE else agreement(cells)
-    if evidence <= _MAY_DIFFER:
+    agreeing, evidence = agreement(cells)
+    if evidence <= (_DIFFER if of_all.c >= NEARLY_COMPLETE else _MAY_DIFFER):
         return None, of_all
     likelihood = _likelihoods(cells)
     posterior = _prior(of_all.c, agreeing)[:, None] * np.maximum(likelihood, np.finfo(float).tiny)

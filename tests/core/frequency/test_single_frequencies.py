@@ -68,6 +68,14 @@ def test_labels_that_agree_share_the_pooled_estimate_and_narrow_intervals(of_one
     assert not single.unreliable.any()
 
 
+def test_one_label_that_is_annotated_always_does_not_speak_for_others():
+    rng, kept = np.random.default_rng(0), np.append(0.98, np.full(7, 0.25))
+    z = rng.normal(-2, 4, (4000, 8))
+    true = rng.random(z.shape) < expit(z)
+    found = estimate_c(scores=expit(z), y=true & (rng.random(z.shape) < kept))
+    assert found.c == pytest.approx((true * kept).sum() / true.sum(), rel=0.15)  # 0.97 by the best bins
+
+
 def test_labels_that_differ_have_frequencies_of_their_own():
     probabilities, labels, kept = simulated("own rates", 0)
     single = estimate_c(scores=probabilities, y=labels, per_label=True)
