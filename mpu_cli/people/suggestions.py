@@ -136,7 +136,7 @@ def _wide_log_odds(probabilities: np.ndarray) -> np.ndarray:
 # list are all at its top, and say little about b; answers to questions are at all depths.
 _LEVELS = np.arange(-7.0, 9.01, 0.1)
 _MEAN, _DEVIATION = 1.2, 1.05
-_SLOPES_BY_LISTS, _SLOPES_BY_ANSWERS = np.array([0.4]), np.array([0.0, 0.8])
+_SLOPES_BY_LISTS, _SLOPES_BY_ANSWERS = np.array([0.3]), np.array([0.0, 0.8])
 # The size of the top, relative to the number of annotations, and its limits.
 _TOP, _FEWEST, _MOST = 0.05, 10, 200
 # Above this z, differences between claims mean little: there, z rises only by this factor.
