@@ -10,7 +10,7 @@ from scipy.sparse import csc_array, csr_array, hstack
 from scipy.special import expit
 
 from mpu_cli.core.features import Features, Scaling, entry_rows, with_values
-from mpu_cli.core.kernels import WeightRows, kernel
+from mpu_cli.core.kernels import kernel
 from mpu_cli.core.predictions import LEAST, Block, Top
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -43,7 +43,7 @@ class LinearModel:
         `apart`: whether to make an instance's probabilities near 1 distinct, in the order of their scores.
         """
         self.refuse_overflow(features)
-        largest = kernel(run).top_scores(features.as_sparse(), self._rows, self.bias, top)
+        largest = kernel(run).top_scores(features.as_sparse(), csr_array(self.weights), self.bias, top)
         probabilities = np.maximum(expit(largest.data), np.float32(top.least))  # rounding may put it just below
         if apart:
             sure = np.flatnonzero(largest.data > _SURE)
@@ -110,10 +110,6 @@ class LinearModel:
     @cached_property
     def _by_label(self) -> csc_array:
         return csc_array(self.weights)
-
-    @cached_property
-    def _rows(self) -> WeightRows:
-        return WeightRows.of(self.weights)
 
     @cached_property
     def _largest_weight(self) -> float:

@@ -22,7 +22,7 @@ from scipy.sparse import csc_array, csr_array, vstack
 
 from mpu_cli.core.features import Features, entry_rows, only_entries, unit_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import WeightRows, kernel
+from mpu_cli.core.kernels import kernel
 from mpu_cli.core.labels.side_information import NegativeSample, Prior, joined_cells
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, Top
 from mpu_cli.core.sgd import LearningTask, Split
@@ -157,7 +157,7 @@ def sample_negatives(task: LearningTask) -> NegativeSample:
     group_of[grouped] = 1 + cluster(directions, SIZE, rng)
     n_groups = int(group_of.max()) + 1
     annotated = joined_cells((n, n_groups), [(entry_rows(positives), group_of[positives.indices])])[:, 1:]
-    by_feature, no_bias = WeightRows.of(csr_array(directions.T)), np.zeros(len(grouped), np.float32)
+    by_feature, no_bias = csr_array(directions.T), np.zeros(len(grouped), np.float32)
     similar = kernel(run).top_scores(features.as_sparse(), by_feature, no_bias, Top(_SIMILAR, 0.5))
     similar.eliminate_zeros()
     most = int(np.ceil(min(_NEAREST / np.sqrt(n), 1.0) * (n_groups - 1)))

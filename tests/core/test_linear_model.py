@@ -84,7 +84,7 @@ def test_a_weight_of_predictions_beyond_32_bits_is_refused(monkeypatch):
         train(Problem(as_features(X * 1e37), as_labels(Y)), Options(c=1.0, cost=1.0, epochs=2))
 
 
-# The most probable labels of instances, by weights of which some rows are dense and others sparse
+# The most probable labels of instances, by sparse weights
 
 
 @pytest.mark.usefixtures("kernel")

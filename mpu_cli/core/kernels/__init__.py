@@ -8,64 +8,24 @@ The order depends on the number of instances only, not on where they are stored.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import Columns, Features, entry_rows, only_entries
+from mpu_cli.core.features import Features
 from mpu_cli.core.loss import Gradient
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.runtime.run import Run
 
 SIMD = 8  # 32-bit numbers in a register
-# From this share of weights in a row on, adding the whole row takes less time than adding its weights one by one:
-# frequent features have weights for many labels and need most of the products. Memory at most doubles.
-_DENSE_FROM = 0.25
 # An instance whose gradients are all below this in absolute value hardly moves the weights of a block of labels.
 # If gradients are subsampled, one in this many of these instances moves them, by this many times its gradients.
 SMALL_GRADIENT, THINNED_TO_ONE_IN = 0.01, 8
 # The largest 2 C times the weight of a cell: larger values might overflow in 32 bits.
 LARGEST_COST = 1e30
-
-
-@dataclass(frozen=True)
-class WeightRows:
-    """Sparse weights of D features and q labels, arranged for predicting many labels. Made by `of`."""
-
-    sparse: csr_array  # float32, shape (D, q): all weights; or none, if all rows are dense
-    dense: np.ndarray  # float32, shape (m, q): the rows with many weights
-    place: np.ndarray  # int32, shape (D,): the index of each row among the dense ones; -1 for the others
-
-    @classmethod
-    def of(cls, weights: np.ndarray | csr_array) -> "WeightRows":
-        """Arrange weights of shape (D, q)."""
-        D, q = weights.shape
-        if isinstance(weights, np.ndarray):
-            return cls(csr_array((D, q), dtype=np.float32), weights, np.arange(D, dtype=np.int32))
-        many = np.flatnonzero(np.diff(weights.indptr) >= _DENSE_FROM * q)
-        place = np.full(D, -1, np.int32)
-        place[many] = np.arange(len(many), dtype=np.int32)
-        return cls(weights, weights[many].toarray(), place)
-
-    def product(self, matrix: csr_array) -> np.ndarray:
-        """Return the product of features (n x D) and weights: float32, n x q."""
-        scores = (matrix @ self._rest).toarray()
-        if len(self.dense):
-            scores += self._columns.of(matrix) @ self.dense
-        return scores
-
-    @cached_property
-    def _columns(self) -> Columns:
-        """The features of the dense rows."""
-        return Columns(np.flatnonzero(self.place >= 0).astype(np.int32), len(self.place))
-
-    @cached_property
-    def _rest(self) -> csr_array:
-        """The weights outside the dense rows."""
-        return only_entries(self.sparse, self.place[entry_rows(self.sparse)] < 0)
 
 
 def kernel(run: Run) -> ModuleType:

@@ -11,7 +11,7 @@ from scipy.special import logit
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import LARGEST_COST, SIMD, SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches, WeightRows, visited
+from mpu_cli.core.kernels import LARGEST_COST, SIMD, SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches, visited
 from mpu_cli.core.predictions import Top
 from mpu_cli.runtime.compilation import compiled, fused_inlined, inlined
 
@@ -250,14 +250,12 @@ def _gradient(z, annotated, c, shrink, bias, powers):
 _TOGETHER = 64
 
 
-def top_scores(matrix: csr_array, weights: WeightRows, bias: np.ndarray, top: Top) -> csr_array:
+def top_scores(matrix: csr_array, weights: csr_array, bias: np.ndarray, top: Top) -> csr_array:
     """Return the largest scores of each instance; arguments and result as in `numpy_kernel.top_scores`."""
     n, most = matrix.shape[0], min(top.most, len(bias))
     columns, scores, counts = np.empty((n, most), np.int32), np.empty((n, most), np.float32), np.empty(n, np.int64)
     below = np.nextafter(np.float32(logit(top.least)), np.float32(-np.inf))
-    _keep_largest(
-        *_arrays(matrix), *_arrays(weights.sparse), weights.place, weights.dense, bias, below, columns, scores, counts
-    )
+    _keep_largest(*_arrays(matrix), *_arrays(weights), bias, below, columns, scores, counts)
     kept = np.arange(most) < counts[:, None]
     largest = csr_array((scores[kept], columns[kept], np.append(0, np.cumsum(counts))), shape=(n, len(bias)))
     largest.sort_indices()
@@ -274,22 +272,15 @@ def _arrays(matrix: csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @compiled(fused=True)
-def _keep_largest(
-    indptr, indices, values, w_indptr, w_indices, w_values, place, dense, bias, below, columns, scores, counts
-):
+def _keep_largest(indptr, indices, values, w_indptr, w_indices, w_values, bias, below, columns, scores, counts):
     """Write each instance's largest scores above `below`, in descending order, and their labels to two arrays."""
     most = columns.shape[1]
     z = np.empty_like(bias)
     for i in range(columns.shape[0]):
         z[:] = bias
         for p in range(indptr[i], indptr[i + 1]):
-            x, j = values[p], indices[p]
-            if place[j] >= 0:
-                row = dense[place[j]]
-                for k in range(len(z)):
-                    z[k] += x * row[k]
-            else:
-                _add(z, x, w_indices, w_values, w_indptr[j], w_indptr[j + 1])
+            j = indices[p]
+            _add(z, values[p], w_indices, w_values, w_indptr[j], w_indptr[j + 1])
         count, bound = 0, below
         for first in range(0, len(z), _TOGETHER):
             part = z[first : first + _TOGETHER]

@@ -6,7 +6,7 @@ from scipy.special import logit
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import LARGEST_COST, SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches, WeightRows, visited
+from mpu_cli.core.kernels import LARGEST_COST, SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches, visited
 from mpu_cli.core.loss import Gradient
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.core.loss.squared_hinge import cell_weights
@@ -110,16 +110,16 @@ def scores(features: Features, weights: np.ndarray) -> np.ndarray:
     return features.sparse @ weights[:D] + features.dense @ weights[D:]
 
 
-def top_scores(matrix: csr_array, weights: WeightRows, bias: np.ndarray, top: Top) -> csr_array:
+def top_scores(matrix: csr_array, weights: csr_array, bias: np.ndarray, top: Top) -> csr_array:
     """Return each instance's largest scores with a probability of at least `top.least`: float32, shape (n, q).
 
-    They may be 0, and are in ascending order of labels. `matrix`: shape (n, D).
+    They may be 0, and are in ascending order of labels. `matrix`: shape (n, D); `weights`: (D, q).
     """
     n, q = matrix.shape[0], len(bias)
     in_scores = Top(top.most, float(logit(top.least)))
     parts = [csr_array((0, q), dtype=np.float32)]
     for start in range(0, n, size := max(1, _SCORES // q)):
-        scores = weights.product(matrix[start : start + size]) + bias
+        scores = (matrix[start : start + size] @ weights).toarray() + bias
         rows, labels = np.nonzero(scores >= np.float32(in_scores.least))
         parts.append(in_scores.of_rows(rows, labels, scores[rows, labels], scores.shape))
     return csr_array(vstack(parts, format="csr"))
