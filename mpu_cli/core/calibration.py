@@ -130,8 +130,6 @@ _SWEEPS = 20
 # The smallest slope of the map on the log-odds scale, so that different predictions stay different.
 _LEAST_SLOPE = 0.1
 _LOW_BITS = (1 << BITS_DROPPED) - 1
-# For up to this many predictions, bin edges are computed: the table of all bins takes several times as long.
-_FEW = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -159,14 +157,9 @@ class Calibration:
         number = bin_numbers(predictions)
         part = (predictions.view(np.int32) & _LOW_BITS).astype(np.float32)
         part /= _LOW_BITS + 1
-        if number.size <= _FEW:
-            low, high = self.at_edges(number), self.at_edges(np.minimum(number + 1, BINS - 1))
-            part *= high - low
-            part += low
-        else:
-            edges, slopes = self._table
-            part *= slopes[number]
-            part += edges[number]
+        edges, slopes = self._table
+        part *= slopes[number]
+        part += edges[number]
         return part
 
     def reverse(self, probabilities: np.ndarray) -> np.ndarray:
