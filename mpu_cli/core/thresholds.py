@@ -27,7 +27,7 @@ from mpu_cli.core.calibration import (
 )
 from mpu_cli.core.frequency.estimators import Z_90
 from mpu_cli.core.options import MACRO_F1, PER_LABEL
-from mpu_cli.core.predictions import Predictions, by_label, count_positives, f1_score, over, values_at
+from mpu_cli.core.predictions import Predictions, by_label, count_positives, f1_score, over
 
 # A label with fewer annotations keeps the pooled threshold.
 FEWEST_ANNOTATIONS = 20
@@ -210,15 +210,12 @@ def expected_f1(held_out: HeldOut, thresholds: np.ndarray) -> ExpectedF1:
     >>> round(expected.f1, 2), [round(end, 2) for end in expected.interval((0.9, 1.2))]
     (0.8, [0.67, 0.91])
     """
-    reach, labels, frequency = reached(held_out.probabilities, thresholds), held_out.labels, held_out.frequency
-    rows, columns = frequency.ignored()
-    ignored = csr_array((np.ones(len(rows)), (rows, columns)), shape=labels.shape)
+    reach, labels, frequency = _counted_cells(held_out, thresholds), held_out.labels, held_out.frequency
     by_chance, certain = frequency.counted(labels)
     rows, columns = by_chance.nonzero()
     weights = csr_array((1 / frequency.of_unverified(rows, columns), (rows, columns)), shape=labels.shape)
     counts = [reach, weights, reach.multiply(weights), certain, reach.multiply(certain)]
     of_instances = np.array([count.sum(axis=1, dtype=float) for count in counts])
-    of_instances[0] -= reach.multiply(ignored).sum(axis=1)
     predicted, true, predicted_true, sure, predicted_sure = of_instances
     n_predicted, n_true, n_predicted_true, n_sure, n_predicted_sure = of_instances.sum(axis=1).tolist()
     size = max(n_predicted + n_true + n_sure, 1)
@@ -237,14 +234,24 @@ def reached(predictions: Predictions, thresholds: np.ndarray) -> csr_array:
     return over(predictions, thresholds[predictions.indices])
 
 
+def _counted_cells(held_out: HeldOut, thresholds: np.ndarray) -> csr_array:
+    """Return the cells that reach the threshold of the label, without the ignored ones: csr_array of bool."""
+    return csr_array(reached(held_out.probabilities, thresholds) > _ignored(held_out))
+
+
+def _ignored(held_out: HeldOut) -> csr_array:
+    rows, columns = held_out.frequency.ignored()
+    return csr_array((np.ones(len(rows), bool), (rows, columns)), shape=held_out.labels.shape)
+
+
 def _ranked(held_out: HeldOut) -> Callable[[int], tuple[np.ndarray, np.ndarray]]:
     """Return a function that maps a label to its probabilities, descending, and the cumulative numbers of true ones.
 
     Ignored cells, and predictions that are not kept, are left out.
     """
-    frequency, (rows, columns) = held_out.frequency, held_out.frequency.ignored()
-    ignored = csr_array((np.ones(len(rows), bool), (rows, columns)), shape=held_out.labels.shape)
-    kept, left_out, *true = map(by_label, (held_out.probabilities, ignored, *frequency.counted(held_out.labels)))
+    frequency = held_out.frequency
+    parts = held_out.probabilities, _ignored(held_out), *frequency.counted(held_out.labels)
+    kept, left_out, *true = map(by_label, parts)
 
     def of_label(k: int) -> tuple[np.ndarray, np.ndarray]:
         instances, p = kept(k)
@@ -261,19 +268,9 @@ def _ranked(held_out: HeldOut) -> Callable[[int], tuple[np.ndarray, np.ndarray]]
 
 def _reaching(held_out: HeldOut, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Count, for each label, the cells that reach its threshold, and estimate how many of them are true."""
-    probabilities, frequency = held_out.probabilities, held_out.frequency
-
-    def reaching(rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        reach = values_at(probabilities, rows, columns) >= thresholds[columns]
-        return rows[reach], columns[reach]
-
-    def count(cells: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        return np.bincount(cells[1], minlength=len(thresholds))
-
-    predicted = count_positives(reached(probabilities, thresholds)) - count(reaching(*frequency.ignored()))
-    by_chance, certain = frequency.counted(held_out.labels)
-    true = frequency.true_of(*reaching(*by_chance.nonzero()))
-    return predicted, true + count(reaching(*certain.nonzero()))
+    reach, frequency = _counted_cells(held_out, thresholds), held_out.frequency
+    by_chance, certain = (csr_array(reach.multiply(part)) for part in frequency.counted(held_out.labels))
+    return count_positives(reach), frequency.true_of(*by_chance.nonzero()) + count_positives(certain)
 
 
 def decide(
