@@ -8,7 +8,7 @@ from. The accuracy of a prediction depends on that number, so labels are divided
 estimates are made in each stratum (docs/method.md, "Strata of labels").
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self, TypeAlias
@@ -34,18 +34,6 @@ class SourceModels:
 
     of_instances: np.ndarray  # int, shape (m,): the number of the model
     annotations: np.ndarray  # int, shape (models, q): how many annotations of each label it has learned from
-
-    @classmethod
-    def of_folds(
-        cls, predicted: Sequence[np.ndarray], training: Sequence[np.ndarray], positives: csr_array
-    ) -> "SourceModels":
-        """Return the models for the predicted instances, in ascending order.
-
-        `predicted`, `training`: the instances that each model predicted and was trained on.
-        """
-        numbers = np.repeat(np.arange(len(predicted)), [len(rows) for rows in predicted])
-        annotations = np.array([count_positives(positives[rows]) for rows in training])
-        return cls(numbers[np.argsort(np.concatenate(predicted), kind="stable")], annotations)
 
     @cached_property
     def strata(self) -> np.ndarray:

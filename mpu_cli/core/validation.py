@@ -25,7 +25,7 @@ from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.features import Features
 from mpu_cli.core.linear_model import LinearModel, pruned, rows_among
 from mpu_cli.core.loss import loss_named
-from mpu_cli.core.predictions import Block, Predictions, SourceModels, Top
+from mpu_cli.core.predictions import Block, Predictions, SourceModels, Top, count_positives
 from mpu_cli.core.sgd import LearningTask, Split, learn_labels, model_of_unlearned_labels
 from mpu_cli.runtime import parallel
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -91,8 +91,10 @@ def without(rows: np.ndarray, n: int) -> np.ndarray:
 
 def source_models(splits: Sequence[Split]) -> SourceModels:
     """Return the source models of the held-out instances of splits, ascending."""
-    rows, training = [split.held_out for split in splits], [split.training[0] for split in splits]
-    return SourceModels.of_folds(rows, training, splits[0].task.positives)
+    held_out, positives = [split.held_out for split in splits], splits[0].task.positives
+    numbers = np.repeat(np.arange(len(splits)), [len(rows) for rows in held_out])
+    annotations = np.array([count_positives(positives[split.training[0]]) for split in splits])
+    return SourceModels(numbers[np.argsort(np.concatenate(held_out), kind="stable")], annotations)
 
 
 def dense_out_of_fold(
