@@ -80,16 +80,13 @@ class LearningTask:
 
         If labels without instances do not learn, only those are included that some instances in these rows have.
         """
-        counts = None if self.prior is None else self.prior.counts(rows)
-        learned = None if counts is None else np.flatnonzero(counts)
-        if self.negatives is not None:
-            groups = self.negatives.groups()
-            if learned is None:
-                return groups
-            return [some for group in groups if len(some := np.intersect1d(group, learned, assume_unique=True))]
-        if learned is None:
-            return label_blocks(self.labels.shape[1], self.run)
-        return [learned[block] for block in label_blocks(len(learned), self.run)] if len(learned) else []
+        groups = None if self.negatives is None else self.negatives.groups()
+        if self.prior is None or (counts := self.prior.counts(rows)) is None:
+            return groups or label_blocks(self.labels.shape[1], self.run)
+        learned = np.flatnonzero(counts)
+        if groups is None:
+            return [learned[block] for block in label_blocks(len(learned), self.run)] if len(learned) else []
+        return [some for group in groups if len(some := np.intersect1d(group, learned, assume_unique=True))]
 
     def above(self, features: Features, predictions: Predictions) -> "LearningTask":
         """Return the task of the next level, which learns from these features, including out-of-fold predictions."""
