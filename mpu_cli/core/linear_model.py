@@ -150,10 +150,8 @@ def pruned(weights: np.ndarray, least: float) -> csr_array:
 
 def rows_among(matrix: csr_array, places: np.ndarray, n: int) -> csr_array:
     """Put the rows of a matrix, such as weights of some features, at their places among n; the others are empty."""
-    sizes = np.zeros(n, np.int64)
-    sizes[places] = np.diff(matrix.indptr)
-    indptr = np.concatenate([[0], np.cumsum(sizes)])
-    return _with_small_indices(matrix.data, matrix.indices, indptr, (n, matrix.shape[1]))
+    rows = places.astype(np.int32)[entry_rows(matrix)]
+    return csr_array((matrix.data, (rows, matrix.indices)), shape=(n, matrix.shape[1]))
 
 
 def _with_small_indices(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> csr_array:

@@ -116,7 +116,7 @@ class VerifiedLabels:
         or not.
         """
         rows, columns = implied.nonzero()
-        there = annotated[rows, columns].astype(bool) if len(rows) else np.zeros(0, bool)
+        there = values_at(annotated, rows, columns).astype(bool)
         # Human verdicts on a cell, or on all unannotated cells of an instance, take precedence.
         open_ = values_at(self.cells, rows, columns) == Verdict.UNKNOWN
         open_ &= there | (self.instances[rows] == Verdict.UNKNOWN)
