@@ -189,7 +189,7 @@ def with_width(matrix: csr_array, width: int) -> csr_array:
         return matrix
     if width > matrix.shape[1]:
         return csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
-    return only_entries(matrix, matrix.indices < width, width)
+    return csr_array(matrix[:, :width])
 
 
 def with_values(matrix: csr_array, values: np.ndarray) -> csr_array:
@@ -202,11 +202,10 @@ def entry_rows(matrix: csr_array) -> np.ndarray:
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
-def only_entries(matrix: csr_array, kept: np.ndarray, width: int | None = None) -> csr_array:
-    """Return the stored entries that a mask selects, in a matrix of the same or another width."""
-    n, q = matrix.shape
+def only_entries(matrix: csr_array, kept: np.ndarray) -> csr_array:
+    """Return the stored entries that a mask selects, in a matrix of the same shape."""
     indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr]
-    return csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=(n, q if width is None else width))
+    return csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape)
 
 
 SCALINGS = STANDARDISED, LARGEST

@@ -94,10 +94,7 @@ class Top:
         count = np.bincount(rows, minlength=shape[0])
         first = np.cumsum(count) - count
         kept = order[np.arange(len(rows)) - first[rows[order]] < self.most]
-        indptr = np.concatenate([[0], np.cumsum(np.minimum(count, self.most))])
-        top = csr_array((values[kept], columns[kept].astype(np.int32), indptr), shape=shape)
-        top.sort_indices()
-        return top
+        return csr_array((values[kept], (rows[kept], columns[kept])), shape=shape)
 
     def of_dense(self, predictions: np.ndarray) -> csr_array:
         """Keep the largest in each row of an array (n x q, float32): csr_array of float32, columns of a row ascend.
@@ -112,9 +109,8 @@ class Top:
             last = np.partition(predictions, q - self.most, axis=1)[:, q - self.most, None]
             above, equal = predictions > last, predictions == last
             kept &= above | (equal & (np.cumsum(equal, axis=1) <= self.most - above.sum(axis=1, keepdims=True)))
-        rows, columns = np.nonzero(kept)
-        indptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
-        return csr_array((predictions[rows, columns], columns, indptr), shape=predictions.shape)
+        cells = np.nonzero(kept)
+        return csr_array((predictions[cells], cells), shape=predictions.shape)
 
 
 @dataclass(frozen=True)

@@ -94,17 +94,16 @@ class VerifiedLabels:
         lists = [(Verdict.TRUE, true), (Verdict.FALSE, false), (Verdict.IGNORED, ignored)]
         rows, columns = (np.concatenate([np.asarray(where[axis], np.int64) for _, where in lists]) for axis in (0, 1))
         verdicts = np.concatenate([np.full(len(where[0]), verdict, np.int8) for verdict, where in lists])
-        keys, first, of_key = np.unique(rows * q + columns, return_index=True, return_inverse=True)
+        _, first, of_key = np.unique(rows * q + columns, return_index=True, return_inverse=True)
         if len(conflicts := np.flatnonzero(verdicts != verdicts[first][of_key])):
             i = conflicts[0]
             raise DataError(
                 f"verified labels: instance {rows[i]}, label {columns[i]} has two different verdicts; give one"
             )
-        indptr = np.searchsorted(keys, np.arange(n + 1) * q)
         instances = np.zeros(n, np.int8)
         whole = np.asarray(complete)
         instances[whole if whole.dtype == bool else whole.astype(np.int64)] = Verdict.FALSE
-        return cls(csr_array((verdicts[first], columns[first], indptr), shape=shape), instances)
+        return cls(csr_array((verdicts[first], (rows[first], columns[first])), shape=shape), instances)
 
     def with_implied(self, implied: csr_array, annotated: csr_array) -> "VerifiedLabels":
         """Return these verdicts with implied labels as true, if these have been filled in; else unchanged.
