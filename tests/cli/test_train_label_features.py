@@ -6,6 +6,7 @@ import re
 import pytest
 
 from mpu_cli import bundle
+from mpu_cli.text.vectorizer import read_vectorization
 from tests.cli.tables import records, table, write_records
 
 QUICK = ("--levels", 1, "--c", 0.9, "--cost", 30, "--eta0", 8, "--epochs", 5)
@@ -55,11 +56,15 @@ def test_no_prior_is_the_training_without_names(run, texts):
 
 def test_a_file_of_label_features_does_the_same(run, texts):
     run("train", texts / "notes.svm", *QUICK, "--prior", 15)
-    of_names = run("predict", texts / "notes.mpu", texts / "notes.svm", "--scores").stdout
+    of_names = run.ok("predict", texts / "notes.mpu", texts / "notes.svm", "--format", "scores").stdout
+    vectorization = read_vectorization(texts / "notes.svm")
+    vectors = vectorization.vectorizer.transform_names(vectorization.labels.names)
+    rows = (" ".join(f"{j + 1}:{x!r}" for j, x in zip(row.indices, row.data.tolist(), strict=True)) for row in vectors)
+    file = texts / "vectors.svm"
+    file.write_text("".join(f"{k} {row}\n" for k, row in enumerate(rows, 1)))
     (texts / "notes.text").rename(texts / "kept")
-    file = texts / "kept" / "label-features.svm"
     run.ok("train", texts / "notes.svm", *QUICK, "--prior", 15, "--label-features", file)
-    assert run("predict", texts / "notes.mpu", texts / "notes.svm", "--scores").stdout == of_names
+    assert run.ok("predict", texts / "notes.mpu", texts / "notes.svm", "--format", "scores").stdout == of_names
 
 
 def test_missing_labels_are_found_by_name(run, texts):
