@@ -22,13 +22,12 @@ from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.errors import InputError, counted, one_line
 from mpu_cli.names.label_names import LabelNames, is_number, label_of
 from mpu_cli.names.lines import cell, read_each, text_lines
+from mpu_cli.names.naming import FOLDER, LABEL_FEATURES, there
 from mpu_cli.runtime.options import LEAST_FREQUENCY
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Preamble, read
-from mpu_cli.svmlight.streams import Source, open_input
-from mpu_cli.text.sidecars import from_one
-from mpu_cli.text.stored import Stored
+from mpu_cli.svmlight.streams import Source, as_one, files_of, open_input
 
 # The end of a line. It is unambiguous, so that matching takes linear time.
 _FREQUENCY = re.compile(r"\s((?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?|\d+\.)\s*(?:#|\Z)", re.ASCII)
@@ -225,11 +224,14 @@ def _refused(path: str | Path, instance: int, problem: str) -> InputError:
     return InputError(path, line, problem)
 
 
-def features_of_names(names: LabelNames, stored: Stored) -> tuple[np.ndarray, csr_array]:
-    """Return the labels whose names contain words of the vocabulary, and the vectors of these names."""
-    from mpu_cli.text.vectorizer import Vectorizer  # imports scikit-learn, which is slow
+def label_features_beside(source: Source) -> tuple[np.ndarray, csr_array] | None:
+    """Return the labels and the vectors of their names beside data that `mpu vectorize` wrote; None if absent.
 
-    named = names.by_number
-    vectors = Vectorizer.of(stored).transform_names(list(named.values()))
-    nonzero = np.flatnonzero(np.diff(vectors.indptr))
-    return np.array(list(named), int)[nonzero], from_one(vectors[nonzero])
+    Raises InputError (a file cannot be read).
+    """
+    files = [str(file) for data in files_of(source) if (file := there(data, FOLDER, LABEL_FEATURES)) is not None]
+    if not files:
+        return None
+    lines = read(as_one(files), may_be_empty=True)
+    numbers, first = np.unique(lines.labels.indices, return_index=True)
+    return numbers, lines.features[first]

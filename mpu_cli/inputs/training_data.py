@@ -25,7 +25,7 @@ from mpu_cli.core.selection import Estimates, HyperParameters, TrainingResult
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import InputError, MpuError, abridged, counted, shown
 from mpu_cli.inputs.side_tables import (
-    features_of_names,
+    label_features_beside,
     read_frequencies,
     read_groups,
     read_label_features,
@@ -478,14 +478,15 @@ def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:
 def _with_label_features(data: TrainingData, sources: Sources, run: Run) -> TrainingData:
     """Add label features, and labels that are never annotated but have features or are named by ``--labels``.
 
-    Without a feature file, they are the vectors of the label names, by the vectoriser that created the data.
+    Without a feature file, they are the vectors of the label names that `mpu vectorize` wrote beside the data.
     """
-    names, numbers, vectors = data.names, np.empty(0, int), None
+    names, found = data.names, None
     if sources.label_features is not None:
         of_data = data.ids, data.occurring, sources.file
-        numbers, vectors = read_label_features(sources.label_features, *of_data, reading=sources.reading, run=run)
-    elif data.stored_vectorizer is not None and names is not None:
-        numbers, vectors = features_of_names(names, data.stored_vectorizer)
+        found = read_label_features(sources.label_features, *of_data, reading=sources.reading, run=run)
+    elif data.stored_vectorizer is not None:
+        found = label_features_beside(sources.file)
+    numbers, vectors = found or (np.empty(0, int), None)
     named = {} if names is None or sources.naming.file is None else names.by_number
     others = [number for number, texts in named.items() if texts]
     every = np.union1d(data.ids, np.union1d(numbers, others).astype(data.ids.dtype))

@@ -34,6 +34,7 @@ _log = logging.getLogger(__name__)
 # Suffixes of the files beside a data file.
 FOLDER, IMPLIED, FILLED = ".text", ".implied", ".filled"
 LABELS, IDS, GROUPS, BROADER, DEPRECATED = "labels", "ids", "groups", "broader", "deprecated"
+LABEL_FEATURES = "label-features.svm"
 _NUMBERS = re.compile(r"[-+0-9.,:eE\s]*")
 _LOOKED_AT = 100  # lines
 _LISTED = 5

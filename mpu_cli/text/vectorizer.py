@@ -24,6 +24,7 @@ from mpu_cli.names.naming import (
     FOLDER,
     GROUPS,
     IDS,
+    LABEL_FEATURES,
     LABELS,
     place_beside,
     read_implications,
@@ -303,7 +304,6 @@ def _hashes_of(options: TextOptions) -> Callable[[list[str]], Any]:
     return lambda texts: hasher.transform(map(analyzer, texts)) if texts else csr_array((0, width), dtype=np.float32)
 
 
-LABEL_FEATURES = "label-features.svm"
 _OURS = {stored.MANIFEST, stored.FEATURES, stored.HASHES, stored.IDF, LABEL_FEATURES}
 _OURS |= {LABELS, BROADER, DEPRECATED, IDS, GROUPS}
 

@@ -113,6 +113,9 @@ def test_names_of_a_thesaurus_are_stemmed_by_their_language(run, books, tmp_path
     vectors = (tmp_path / "b.text" / "label-features.svm").read_text().splitlines()
     words = [{features[int(entry.split(":")[0]) - 1] for entry in line.split()[1:]} for line in vectors]
     assert words == [{"garden", "gart"}, {"citi", "stadt"}]
+    run("train", tmp_path / "b.svm", "-o", tmp_path / "m", "--prior", 20, "--levels", 1, "--cost", 10, "-q")
+    (learned,) = run.json("info", tmp_path / "m", "--label", "Gardens")["of_labels"]
+    assert {feature["name"] for feature in learned["features_for"][:2]} == {"garden", "gart"}
 
 
 def test_a_language_that_the_model_has_not_seen_is_a_warning(run, books, tmp_path):
