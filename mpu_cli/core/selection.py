@@ -87,7 +87,7 @@ class Trial:
             return estimated_macro_f1(held_out)
         if not guided:
             return pooled_threshold(held_out)[1]
-        made_by = source_models([holding_out(task, rows) for rows in self.fold_rows])
+        made_by = source_models(task, self.fold_rows)
         binned = BinnedCells.of(replace(held_out, made_by=made_by))
         return best_threshold(binned, calibrate_strata(binned, task.positives_of_labels))[1]
 
@@ -353,8 +353,7 @@ def choose_hyper_parameters(
             if sample.is_all:  # also predict the instances that the trial did not hold out
                 task = replace(trials[0].task, settings=settings)
                 dense_out_of_fold(task, sample.fold_rows[len(trials[0].fold_rows) :], into=probabilities)
-                folds = [holding_out(task, rows) for rows in sample.fold_rows]
-                made_by = source_models(folds) if settings.prior else None
+                made_by = source_models(task, sample.fold_rows) if settings.prior else None
                 held_out = HeldOut(probabilities, sample.labels, task.frequency, made_by=made_by)
             if "step" in free:
                 settings = step_for_all(settings, sample.share)

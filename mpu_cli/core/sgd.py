@@ -250,41 +250,29 @@ def train_block(data: TrainingSet, block: Block, start: LinearModel, seen: int =
     frequency = task.frequency.block(block).single_precision()
     batches = data.batches(block)
     n = max(len(batches.rows), 1)  # total decay is the same as if instances left out were visited
-    step = settings.step / data.mean_squared_norm
     weights, mean, offsets = start.weights if len(start.weights) else None, None, None
     if prior is not None and settings.prior:
         length = settings.prior / np.sqrt(data.mean_squared_norm)
         mean, offsets = prior.mean(block, length), prior.offsets(block, length)
         weights = None if weights is None else weights - mean
     annotated = frequency.positives(task.by_label[:, block].tocsr())
-    rng = np.random.default_rng(task.run.seed)
+    of_block = batches, annotated, frequency
+    shared = {"epochs": settings.epochs, "rng": np.random.default_rng(task.run.seed), "offsets": offsets}
     with np.errstate(over="ignore", invalid="ignore"):
         if loss.gradient is None:
-            weights, bias = kernel(task.run).descend_dual(
-                batches,
-                annotated,
-                frequency,
-                cost=settings.cost,
-                bias_norm=data.mean_squared_norm,
-                epochs=settings.epochs,
-                rng=rng,
-                offsets=offsets,
-            )
+            of_dual = {"cost": settings.cost, "bias_norm": data.mean_squared_norm}
+            weights, bias = kernel(task.run).descend_dual(*of_block, **of_dual, **shared)
         else:
             weights, bias = descent(task.run, loss.gradient)(
-                batches,
-                annotated,
-                frequency,
+                *of_block,
                 start.bias,
-                step=step,
+                step=settings.step / data.mean_squared_norm,
                 bias_step=BIAS_STEP * settings.step,
                 decay=1 / (settings.cost * n),
-                epochs=settings.epochs,
-                rng=rng,
                 weights=weights,
                 seen=round(seen * n / data.size),
-                offsets=offsets,
                 thin=settings.thin,
+                **shared,
             )
         if mean is not None:
             weights[mean.tocoo().coords] += mean.data  # few: a dense mean per block would take as long as an epoch

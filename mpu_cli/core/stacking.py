@@ -43,7 +43,6 @@ from mpu_cli.core.thresholds import best_threshold, decide
 from mpu_cli.core.validation import (
     FEWEST_FOLDS,
     deal,
-    holding_out,
     plan,
     predict_nested,
     predict_out_of_fold,
@@ -159,7 +158,7 @@ def _train_level(
         with task.run.step(f"predicting level {number} out of fold", len(fold_rows)) as tick:
             held_out = predict_out_of_fold(task, fold_rows, tick, features_of)
     if task.settings.prior:  # with a prior, models also predict labels whose annotations they have not seen
-        made_by = source_models([holding_out(task, rows) for rows in fold_rows] or whole)
+        made_by = source_models(task, fold_rows or [split.held_out for split in whole])
         held_out = replace(held_out, made_by=made_by)
     return model, held_out
 

@@ -89,12 +89,11 @@ def without(rows: np.ndarray, n: int) -> np.ndarray:
     return others if len(others) else rows
 
 
-def source_models(splits: Sequence[Split]) -> SourceModels:
-    """Return the source models of the held-out instances of splits, ascending."""
-    held_out, positives = [split.held_out for split in splits], splits[0].task.positives
-    numbers = np.repeat(np.arange(len(splits)), [len(rows) for rows in held_out])
-    annotations = np.array([count_positives(positives[split.training[0]]) for split in splits])
-    return SourceModels(numbers[np.argsort(np.concatenate(held_out), kind="stable")], annotations)
+def source_models(task: LearningTask, fold_rows: Sequence[np.ndarray]) -> SourceModels:
+    """Return the source models of the instances in folds, ascending: each model has seen all others."""
+    numbers, positives = np.repeat(np.arange(len(fold_rows)), [len(rows) for rows in fold_rows]), task.positives
+    annotations = np.array([count_positives(positives[without(rows, len(task))]) for rows in fold_rows])
+    return SourceModels(numbers[np.argsort(np.concatenate(fold_rows), kind="stable")], annotations)
 
 
 def dense_out_of_fold(
