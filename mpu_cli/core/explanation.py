@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.predictions import values_at
+from mpu_cli.core.predictions import dense, values_at
 from mpu_cli.core.stacking import StackedModel
 
 # The maximum number of features named beside a label.
@@ -94,5 +94,4 @@ def _column(level: LinearModel, k: int) -> np.ndarray:
 
 
 def _row(level: LinearModel, i: int) -> np.ndarray:
-    weights = level.weights[[i]]
-    return (weights.toarray() if isinstance(weights, csr_array) else weights)[0].astype(float)
+    return dense(level.weights[[i]])[0].astype(float)

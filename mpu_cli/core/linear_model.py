@@ -6,12 +6,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, hstack
+from scipy.sparse import csr_array, hstack
 from scipy.special import expit
 
 from mpu_cli.core.features import Features, Scaling, entry_rows, with_values
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.predictions import LEAST, Block, Top
+from mpu_cli.core.predictions import LEAST, Block, Top, dense
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -56,9 +56,7 @@ class LinearModel:
 
     def block(self, labels: Block) -> "LinearModel":
         """Return the model of a block of labels, with dense weights."""
-        is_dense = isinstance(self.weights, np.ndarray)
-        weights = self.weights[:, labels] if is_dense else csr_array(self._by_label[:, labels]).toarray()
-        return LinearModel(weights, self.bias[labels])
+        return LinearModel(dense(self.weights[:, labels]), self.bias[labels])
 
     def pruned(self, least: float) -> "LinearModel":
         """Return a model with dense weights without the weights below this absolute value."""
@@ -106,10 +104,6 @@ class LinearModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return LinearModel, (self.weights, self.bias)  # without what is derived from them
-
-    @cached_property
-    def _by_label(self) -> csc_array:
-        return csc_array(self.weights)
 
     @cached_property
     def _largest_weight(self) -> float:
