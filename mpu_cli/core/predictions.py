@@ -56,7 +56,7 @@ FEW_LABELS = 500
 # The smallest positive number with full precision in 32 bits.
 LEAST = float(np.finfo(np.float32).tiny)
 # With many labels, predictions below this are not used as features of the next level.
-STACKED_FROM = 0.01
+_STACKED_FROM = 0.01
 # The fewest labels kept for an instance, and how many times as many are kept as most instances have.
 _FEWEST_KEPT, _ROOM = 20, 2
 
@@ -191,9 +191,9 @@ def by_label(predictions: Predictions) -> Callable[[int], tuple[np.ndarray, np.n
     return lambda k: tuple(part[slice(*columns.indptr[k : k + 2])] for part in (columns.indices, columns.data))
 
 
-def at_least(predictions: csr_array, least: float) -> csr_array:
-    """Return the predictions that reach a probability."""
-    return only_entries(predictions, predictions.data >= np.float32(least))
+def as_features(predictions: csr_array) -> csr_array:
+    """Return the predictions that are used as features of the next level, with many labels."""
+    return only_entries(predictions, predictions.data >= np.float32(_STACKED_FROM))
 
 
 def over(scores: csr_array, least: np.ndarray | np.float32) -> csr_array:

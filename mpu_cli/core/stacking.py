@@ -35,7 +35,7 @@ from mpu_cli.core.limits import refuse_labels_of_one, refuse_too_large
 from mpu_cli.core.linear_model import LARGEST_SUM, LinearModel
 from mpu_cli.core.many_labels import with_side_information
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
-from mpu_cli.core.predictions import FEW_LABELS, LEAST, STACKED_FROM, Predictions, Top, at_least, blocks, dense
+from mpu_cli.core.predictions import FEW_LABELS, LEAST, Predictions, Top, as_features, blocks, dense
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_features, choose_hyper_parameters
 from mpu_cli.core.sgd import LearningTask, Split
@@ -335,7 +335,7 @@ def with_predictions(
         for _, _, added in blocks(extended[:, -predictions.shape[1] :]):
             np.multiply(added if calibration is None else calibration(added), np.float32(scale), out=added)
         return Features(features.sparse, extended)
-    kept = at_least(predictions, STACKED_FROM)
+    kept = as_features(predictions)
     kept.data *= np.float32(scale)
     both = csr_array(hstack([features.as_sparse(), kept], format="csr"))
     return Features(both, np.empty((len(features), 0), np.float32))

@@ -17,7 +17,7 @@ from scipy.sparse import csc_array, csr_array
 from scipy.special import expit, logit
 
 from mpu_cli.core.features import Columns, Features, entry_rows, unit_rows, with_values
-from mpu_cli.core.predictions import STACKED_FROM, Block, Predictions, at_least, count_positives
+from mpu_cli.core.predictions import Block, Predictions, as_features, count_positives
 
 # The number of instances used to set the expected number of labels without annotations, and of bins for their scores.
 _DRAWN, _BINS = 500, 4_096
@@ -64,7 +64,7 @@ class Prior:
         """
         v, columns = self.vectors, self.columns
         if columns is not None and not isinstance(predictions, np.ndarray):
-            predicted = Columns.occurring(at_least(predictions, STACKED_FROM))
+            predicted = Columns.occurring(as_features(predictions))
             indices = np.concatenate([columns.indices, columns.width + predicted.indices])
             columns = Columns(indices.astype(np.int32), columns.width + predicted.width)
         vectors = csc_array((v.data, v.indices, v.indptr), shape=(width, v.shape[1]))
@@ -108,7 +108,7 @@ class NegativeSample:
         `predictions`: float32, shape (n, q): from models that have not seen the instances; only those used as features
         of the next level count.
         """
-        features = at_least(predictions, STACKED_FROM)
+        features = as_features(predictions)
         cells = [
             (entry_rows(self.instances), self.instances.indices),
             (self.group_of[features.indices], entry_rows(features)),
