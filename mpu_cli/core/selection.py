@@ -26,6 +26,7 @@ from mpu_cli.core.frequency.questions import from_people
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import (
     SingleFrequencies,
+    differ,
     estimate_groups,
     estimate_singly,
     of_all_groups,
@@ -187,6 +188,7 @@ class Estimates:
     single: SingleFrequencies | None = None
     # For groups of instances, if there are any; `estimate` is for all groups then
     groups: SingleFrequencies | None = None
+    labels_differ: bool = False  # whether labels of one group clearly differ, so that c of groups may be far too high
     repeated: float = 0.0  # share of the instances that have the features of an earlier one
     dominating: Dominating | None = None  # the feature that has nearly all of the squared length of the instances
     # From the file that the user gives, written by an earlier command
@@ -236,6 +238,11 @@ class Estimates:
             found.append(
                 f"{self.repeated:.0%} of the instances have exactly the features of an earlier one; equal instances "
                 "are kept in one cross-validation fold"
+            )
+        if self.labels_differ:
+            found.append(
+                "labels of a group clearly differ in the share that is annotated, which c of groups ignores: it may be "
+                "far too high; without groups, each label gets its own c"
             )
         if self.earlier is not None:
             return [*found, *(text for text in self.earlier.warnings if text not in found)]
@@ -406,14 +413,17 @@ def estimate_frequency(
     """
     population = sample.population
     estimated = single = groups = automatic = answered = None
+    differing = False
     if not population.is_reviewed or sample.has_evidence:
         probabilities = sample.naive_probabilities(tick) if scores is None else scores
         verified = sample.verified and sample.verified.block(sample.pool)
         pooled, labels = probabilities[:, sample.pool], sample.labels[:, sample.pool]
         folds = sample.fold_of_instances
         of_sample = estimate(pooled, labels, method, REPLICATES, sample.run.seed, verified, folds)
-        if method == "bbe" and population.groups is None and len(population.annotations) <= FEW_LABELS:
-            found, implied = estimate_singly(CountedCells.of(pooled, labels, verified), of_sample)
+        cells, found, implied = CountedCells.of(pooled, labels, verified), None, of_sample
+        if method == "bbe" and len(population.annotations) <= FEW_LABELS:
+            found, implied = estimate_singly(cells, of_sample)
+        if population.groups is None:
             single = found and sample.of_every_label(found, implied.c)
             if not of_sample.one_label_each:  # c is unknown otherwise, although labels differ
                 of_sample = implied
@@ -426,12 +436,17 @@ def estimate_frequency(
             groups = estimate_groups(pooled, labels, sample.groups, of_sample, verified, folds)
             annotated, known = population.labels, population.verified
             by_chance = annotated if known is None else known.without_implied(annotated)
-            estimated = of_all_groups(groups, estimated, population.groups.sums(np.diff(by_chance.indptr)))
+            counts = population.groups.sums(np.diff(by_chance.indptr))
+            estimated = of_all_groups(groups, estimated, counts)
+            differing = found is not None and differ(cells.rows(sample.groups.of_instances == np.argmax(counts)))
+            if differing:
+                estimated = estimated.covering(implied)
     return Estimates(
         estimate=estimated,
         single=single,
         reviewed=from_people(population, automatic, answered),
         groups=groups,
+        labels_differ=differing,
         repeated=population.share_repeated,
         dominating=population.dominating,
     )

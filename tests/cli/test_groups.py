@@ -59,6 +59,21 @@ def test_a_group_with_one_label_each_has_no_interval(run, collection, tmp_path):
     assert re.search("\ngroup,,library,[0-9]+,,,\n", table.read_text())
 
 
+def test_labels_that_differ_within_groups_are_warned_of(run, collection, tmp_path):
+    """Groups that have nothing to do with the loss, and one label that is annotated nearly always."""
+    rng = np.random.default_rng(0)
+    true = rng.random((1500, 6)) < 0.3
+    kept = true & (rng.random(true.shape) < np.append(np.full(5, 0.25), 0.95))
+    news, groups = write(tmp_path / "a.svm", true, kept, form="d"), tmp_path / "groups.txt"
+    groups.write_text("shop\nweb\n" * 750)
+    report = run.json("estimate-c", news, "--groups", groups, "--features", "linear", "-q")
+    assert report["interval"][0] <= kept.sum() / true.sum() <= report["interval"][1]
+    warning = "labels of a group clearly differ"
+    assert any(text.startswith(warning) for text in report["warnings"])
+    report = run.json("estimate-c", collection[0], "--groups", collection[1], "--features", "linear", "-q")
+    assert not any(text.startswith(warning) for text in report["warnings"])
+
+
 @pytest.mark.slow
 def test_train_and_complete_use_it(run, collection, tmp_path):
     news, groups, few, many = collection

@@ -113,6 +113,11 @@ def estimate_singly(
     return _with_intervals(cells, of_all, c, likelihood, agreeing), implied
 
 
+def differ(cells: CountedCells) -> bool:
+    """Return whether labels clearly differ."""
+    return agreement(cells)[1] > _DIFFER
+
+
 def alike(cells: CountedCells, of_all: FrequencyEstimate) -> SingleFrequencies:
     """Return c of all labels for each, with intervals for single labels, which may differ unnoticed."""
     c = np.full(cells.annotated.shape[1], of_all.c)
