@@ -74,8 +74,7 @@ def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = 
     `source`: its name for errors.
     `form`: {"jsonl", "csv", "tsv", "annif"}: JSON objects, one on each line; a table; or, without a header row, lines
     with a text, a tab and URIs separated by blanks: the fields ``text`` and ``subjects``.
-    `needed`: fields that a table must have. If one is missing, the header row is bad, and the only one; so is a row
-    that ends before one.
+    `needed`: fields that a table must have. If one is missing, the header row is bad, and the only one.
     Yields: `Bad` if the row is not UTF-8, too long, not an object, or does not fit the first row of a table.
     Raises InputError (the whole file is unreadable: it is a JSON array, or a table without a header row, or with an
     unterminated row).
@@ -163,7 +162,7 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
             continue
         elif table is not None:
             again = "this line names the columns again, as if two tables were joined; remove it"
-            yield Bad(first, again) if values == table.names else _named(first, values, table, needed)
+            yield Bad(first, again) if values == table.names else _named(first, values, table)
         else:
             names = [name.strip() for name in values]
             table = Table(slice(first - 1, rows.line_num), delimiter, names)
@@ -176,14 +175,12 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
         raise InputError(source, None, "it is empty; its first line should name the columns")
 
 
-def _named(line: int, values: list[str], table: Table, needed: Iterable[str]) -> Row | Bad:
+def _named(line: int, values: list[str], table: Table) -> Row | Bad:
     names = table.names
-    if absent := set(names[len(values) :]).intersection(needed):
-        problem = f"there are {counted(len(values), 'value')}, but {len(names)} columns, and none in {min(absent)!r}"
-        return Bad(line, f"{problem}; an empty value needs a separator before it")
     if any(value.strip() for value in values[len(names) :]):
-        return Bad(line, f"there are {len(values)} values, but {len(names)} columns; quote what has a separator")
-    # Spreadsheets leave out empty values at the end, here in columns that need not be there.
+        problem = f"there are {len(values)} values, but {counted(len(names), 'column')}; quote what has a separator"
+        return Bad(line, problem)
+    # Spreadsheets leave out empty values at the end.
     pairs = zip_longest(names, values[: len(names)], fillvalue="")
     return Row(line, {name: value for name, value in pairs if name}, values, table)
 
@@ -318,6 +315,8 @@ class RecordReader:
 
     def _record(self, row: Row) -> Record:
         fields = self.fields
+        if row.table is not None and len(row.cells) < len(row.table.names):
+            self._refuse_cut_off(row.cells, row.table.names)
         text = "\n".join(filter(None, (_text(name, _value(row, name)) for name in fields.text)))
         if not self._has_id and fields.id and holder(row.fields, fields.id):
             raise ValueError(f"there is a field {fields.id!r}, but the first record has none; --id names it")
@@ -340,6 +339,15 @@ class RecordReader:
         if key == "":
             raise ValueError(f"the field {fields.id!r} is empty; each record needs an id of its own")
         return Record(row.line, text, clean_tags, key, mended, group, row)
+
+    def _refuse_cut_off(self, cells: list[str], names: list[str]) -> None:
+        """Raise ValueError if a row of a table ends before a column that is read."""
+        fields = self.fields
+        read = {*fields.text, *fields.tags, fields.id if self._has_id else "", fields.group} - {""}
+        if absent := read.intersection(names[len(cells) :]):
+            there = f"there {'is' if len(cells) == 1 else 'are'} {counted(len(cells), 'value')}"
+            problem = f"{there}, but {len(names)} columns, and none in {min(absent)!r}"
+            raise ValueError(f"{problem}; an empty value needs a separator before it")
 
     def _tags(self, name: str, value: object) -> list[str]:
         if self.fields.are_tags:

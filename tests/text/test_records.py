@@ -31,6 +31,22 @@ def test_a_table(tmp_path):
     assert found == [Record(2, "one", ("a", "b"), "1", False), Record(3, "", (), "2", False)]
 
 
+@pytest.mark.parametrize("fields", [{}, {"tags": ("tags",), "needs_tags": True}, {"text": ("id",), "id": "text"}])
+@pytest.mark.parametrize(("form", "mark"), [("csv", ","), ("tsv", "\t")])
+def test_a_row_that_is_cut_off_before_a_column_that_is_read_is_bad(form, mark, fields):
+    data = b"id,text,tags,note\n1,one,a\n2,two\n3\n4,four,\n".replace(b",", mark.encode())
+    first, two, one, last = RecordReader(io.BytesIO(data), "in", form, Fields(**fields))
+    assert (first.tags, last.tags) == (("a",), ())
+    assert (two.line, two.problem.split(";")[0]) == (3, "there are 2 values, but 4 columns, and none in 'tags'")
+    assert (one.line, one.problem.split(",")[0]) == (4, "there is 1 value")
+
+
+def test_a_row_that_is_cut_off_before_a_column_of_0_and_1_is_bad():
+    data = b"text,a,b,note\none,1,0\ntwo,1\n"
+    first, cut_off = RecordReader(io.BytesIO(data), "in", "csv", Fields(are_tags=None))
+    assert (first.tags, isinstance(cut_off, Bad)) == (("a",), True)
+
+
 def test_a_missing_field_is_reported_with_those_of_a_wide_record():
     for n, last in ((12, "'f11'"), (31, "'f29', ...")):
         (bad,) = records({f"f{i}": "" for i in range(n)})

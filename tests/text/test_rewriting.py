@@ -127,7 +127,7 @@ def test_rows_without_a_change_are_the_same_bytes(delimiter, rows, end, has_mark
     ("form", "before", "after"),
     [
         ("csv", '\ufefftext,tags,n\r\n"x",a,"1"\r\n\r\ny,b,""\r\n', "\ufefftext,tags,n\r\nx,a;c,1\r\n\r\ny,b;c,\r\n"),
-        ("csv", 'n,text,tags\n"1\n2",x,"a"\n3,y', 'n,text,tags\n"1\n2",x,a;c\n3,y,c'),
+        ("csv", 'n,text,tags,m\n"1\n2",x,"a",z\n3,y,', 'n,text,tags,m\n"1\n2",x,a;c,z\n3,y,c,'),
         ("csv", '"text","tags"\n"x","a"\n', '"text","tags"\n"x","a;c"\n'),
         ("jsonl", '\ufeff{"text":"x","tags":["a"]} \r\n\r\n', '\ufeff{"text":"x","tags":["a","c"]}\r\n\r\n'),
     ],
