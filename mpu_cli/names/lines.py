@@ -27,7 +27,10 @@ _NOT_UTF8 = (
     "this is not UTF-8 text; save the file as UTF-8, such as by iconv -f LATIN1 -t UTF-8; or, if it is UTF-8 and this "
     "line is damaged, correct it, or drop the wrong bytes, such as by iconv -c -f UTF-8 -t UTF-8"
 )
-_HAS_NUL = "this has NUL bytes, so it is binary, or UTF-32 text; save it as UTF-8 text"
+_HAS_NUL = (
+    "this has NUL bytes; if it is binary or UTF-32, save it as UTF-8 text; or, if it is UTF-8 and this line is "
+    "damaged, correct it, or drop the NUL bytes, such as by tr -d '\\000'"
+)
 _BOM = "\ufeff"
 _LEAST_EXPANDED = 1 << 23  # bytes
 _MOST_EXPANSION = 250  # more than in any text that people write

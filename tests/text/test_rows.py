@@ -81,7 +81,7 @@ BAD = {
     "a long line of a table": (b"a,b\n1,2\n" + b"x" * 9000 + b",2\n", "csv", 3, "longer than 1,000 bytes"),
     "a table that is not UTF-8": (b"a,b\n1,2\n\xe4,2\n", "csv", 3, "UTF-8"),
     "a NUL byte at the start": (b'{"a": "\0"}\n', "jsonl", 1, "NUL"),
-    "a NUL byte later": (b'{"a": 2}\n{"a": "\0"}\n', "jsonl", 2, "NUL"),
+    "a NUL byte later": (b'{"a": 2}\n{"a": "\0"}\n', "jsonl", 2, "line is damaged"),
     "too many values": (b"a,b\n1,2\n1,2,3\n", "csv", 3, "3 values"),
     "the names of columns again": (b"a,b\n1,2\na,b\n3,4\n", "csv", 3, "names the columns again"),
     "a quotation mark within": (b'a,b\n1,2\n"1"x,2\n', "csv", 3, "twice"),
