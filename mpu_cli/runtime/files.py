@@ -351,8 +351,11 @@ def locked_directory(path: Path, advice: str) -> Iterator[Callable[[], bool]]:
             with signals.unbroken:
                 try:
                     path.mkdir(parents=True, exist_ok=True)
-                except FileExistsError:
-                    if path.is_file() or path.is_symlink():
+                except FileExistsError as error:
+                    place = Path(error.filename)  # perhaps a parent
+                    if place.is_symlink() and not place.exists():
+                        error.strerror = f"{place} is a link to nothing"
+                    if place.is_file() or place.is_symlink():
                         raise
                 with suppress(FileNotFoundError), unchanged_time(path):  # another process has just removed it
                     descriptor = _lock(lock, advice)
