@@ -204,14 +204,22 @@ def test_a_cell_that_fails_is_recorded_and_the_others_run(compare, tmp_path, job
     few.write_text("".join(f"{i % 2} 1:{i}\n" for i in range(1, 9)))
     options = {"methods": f"br:{QUICK},mpu:c=0.5:{QUICK}", "files": [few], "jobs": jobs}
     result = compare("--missing-rates", "0,0.9", **options)
-    assert result.exit_code == 0
+    assert result.exit_code == 1
+    assert "error: " in result.stderr
+    assert "4 of 8 cells failed" in result.stderr
     errors = {(row["missing_rate"], row["error"]) for row in rows(tmp_path / "out")}
     assert errors == {("0.0", ""), ("0.9", "no label is left in the training part")}
-    assert "warning: 4 of 8 cells failed; the summary says why" in result.stderr
     assert "no label is left in the training part" in result.stdout
+    assert (tmp_path / "out" / "summary.md").read_text() == result.stdout
     again = compare("--missing-rates", "0,0.9", **options)  # runs them again
     assert "4 of 8 cells done already" in again.stderr
-    assert "warning: 4 of 8 cells failed" in again.stderr
+    assert "4 of 8 cells failed" in again.stderr
+
+
+@pytest.mark.parametrize("name", ["link", "link/out"])
+def test_a_link_to_nothing_is_refused_as_one(compare, tmp_path, name):
+    (tmp_path / "link").symlink_to("nothing")
+    assert "link to nothing" in message(compare(out=name))
 
 
 def test_no_cell_that_can_be_run_is_an_error(compare, tmp_path):

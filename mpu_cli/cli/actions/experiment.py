@@ -109,10 +109,11 @@ def command(
     errors = [row["error"] for row in in_order if row["error"]]
     if len(errors) == len(cells):
         raise MpuError(f"{out}: no cell of {len(cells)} could be run; of the first: {errors[0]}")
-    if errors:
-        warn(f"{len(errors)} of {counted(len(cells), 'cell')} failed; the summary says why")
     if not is_quiet():
         click.echo(summary, nl=False)
+    if errors:
+        failed = f"{len(errors)} of {counted(len(cells), 'cell')} failed"
+        raise MpuError(f"{out}: {failed}; {out / 'summary.md'} says why, and the same command runs them again")
 
 
 def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:

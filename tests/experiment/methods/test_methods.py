@@ -143,7 +143,8 @@ def test_a_cell_in_which_a_method_fails_says_why(run, digits, tmp_path):
     (tmp_path / "toy.py").write_text(TOY.replace("S.mean(axis=0)", "1 / 0"))
     compared = f"br:epochs=1:cost=1,{tmp_path}/toy.py"
     result = run("experiment", digits[0], "--methods", compared, "--out", tmp_path / "out", *FEW)
-    assert "warning: 1 of 2 cells failed" in result.stderr
+    assert "error: " in result.stderr
+    assert "1 of 2 cells failed" in result.stderr
     assert "ZeroDivisionError: division by zero" in result.stdout
 
 
