@@ -36,7 +36,7 @@ _OTHERWISE = (
 )
 # The assumption of every estimate of c from annotations alone.
 ASSUMPTION = (
-    "every true label is annotated with the same chance, or with its label's own if labels clearly differ; "
+    "every true label is annotated with the same chance or, if labels clearly differ, with that of its label; "
     f"{_OTHERWISE}"
 )
 # The assumption if each group of instances has its own estimate.

@@ -180,6 +180,8 @@ class TrainingData(Problem):
             found["levels"] = len(model.levels)
         estimate, reviewed = estimates.estimate, estimates.reviewed
         basis = estimates.earlier or (estimate if reviewed is None else None)
+        if estimates.assumption is not None:
+            found["c_assumption"] = estimates.assumption
         if not estimates.is_known:
             found["c_known"] = False
         elif basis is not None:

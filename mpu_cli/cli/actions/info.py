@@ -12,13 +12,11 @@ from mpu_cli import bundle
 from mpu_cli.bundle.provenance import origin_of
 from mpu_cli.cli.messages import output_report, present, print_values
 from mpu_cli.core.explanation import explain
-from mpu_cli.core.frequency.estimators import ASSUMPTION_OF_ONE_LABEL
-from mpu_cli.core.options import ASSUMPTION
 from mpu_cli.errors import ModelError, MpuError
 from mpu_cli.names.label_names import is_number, label_of, quoted
 from mpu_cli.text.stored import unpacked
 
-_ELSEWHERE = ("c", "c_estimated", "c_known", "levels")  # options that the report has under other names
+_ELSEWHERE = ("c", "c_assumption", "c_estimated", "c_known", "levels")  # options that the report has under other names
 
 
 class _Described:
@@ -53,12 +51,9 @@ class _Described:
                 "lowest": float(c.min()),
                 "mean": float(c[0] if (c == c[0]).all() else c.mean()),
                 "highest": float(c.max()),
-                "estimated": (is_estimated := bool(options.get("c_estimated"))),  # and not set
+                "estimated": bool(options.get("c_estimated")),  # and not set
                 "known": (is_known := options.get("c_known", True)),
-                # the assumption, if c was estimated from annotations alone
-                "assumption": (ASSUMPTION if is_known or (c != c[0]).any() else ASSUMPTION_OF_ONE_LABEL)
-                if is_estimated and "c_by_people" not in options
-                else None,
+                "assumption": options.get("c_assumption"),  # if c was estimated from annotations alone
                 "interval": options.get("c_by_people", {}).get(
                     "interval", options.get("c_interval") if is_known else None
                 ),

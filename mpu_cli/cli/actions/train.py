@@ -130,7 +130,6 @@ def train(
             "labels": len(data.ids),
             **present(labels_never_annotated=len(data.never_annotated) or None, review=data.review),
             **data.findings(options, predictor, result),
-            **present(c_assumption=result.chosen.estimates.assumption),
             **({"thresholds": thresholds} if shared is None else {"threshold": shared}),
             "seconds": seconds,
             "peak_bytes": peak_bytes(),

@@ -71,8 +71,8 @@ class FrequencyEstimate:
     labels : ndarray of int
         The columns of the labels that were used.
     predictable : bool
-        Whether the annotations show that the features predict some label well. If not, the estimate may be too low or,
-        near 1, mean nothing. If so, it still rests on `ASSUMPTION`.
+        Whether the annotations show that the features predict some label well. If not, the estimate may be far off.
+        If so, it still rests on `ASSUMPTION`.
     one_label_each : bool
         Whether at least 99 % of the annotated instances have exactly one of several labels. Then c is unknown: if only
         one true label of each instance was annotated, the annotations look as if no label were missing. `c` rests on
@@ -122,12 +122,11 @@ class FrequencyEstimate:
                 f"do not show whether others are missing; it is {self.c:.3f} if each truly has one only; answer 40 "
                 "questions to find out"
             )
-        if self.predictable:
+        if self.predictable or self.interval == (1.0, 1.0):  # every cell is annotated
             return None
-        too_low = "; it may be too low, and the expected micro-F1 too high" * (self.c < NEARLY_COMPLETE)
         return (
             f"c = {self.c:.3f} is unreliable: annotations are too few, labels too frequent, or the features predict "
-            f"them too poorly{too_low}; if you know c, give it"
+            "them too poorly; it may be far off, and the expected micro-F1 with it; if you know c, give it"
         )
 
 
