@@ -115,8 +115,8 @@ def corrupt() -> None:
     """Remove labels at random, to test methods on missing labels.
 
     Copies the LIBSVM file IN to OUT without a random share of its labels; everything else is copied byte for byte, but
-    labels such as "1.0, +2" become 1,2. The default - is standard input or output. The kept share, the true c, is
-    printed on standard error.
+    labels written as "1.0" or "+2" are written as 1 and 2. The default - is standard input or output. The kept share,
+    the true c, is printed on standard error.
 
     \b
     Example:
@@ -168,7 +168,8 @@ def estimate_c() -> None:
     """Estimate c, the share of the true labels that is annotated.
 
     Without --reviewed or --fully-labelled, c is estimated from the incomplete labels alone, under the assumption that
-    {assumption}. Incomplete labels cannot show this. The 90 % interval is what annotations allow under this assumption.
+    {assumption}. Incomplete labels cannot show whether this assumption is true, and the 90 % interval of c is valid
+    only if it is.
 
     With answers to questions (`mpu suggest --questions`), reviewed random instances (`mpu review --sample`) or a second
     file with complete labels, no such assumption is needed.
@@ -520,7 +521,14 @@ def serve() -> None:
 
 
 @command(
-    option("-o, --output", FILE, "Default: standard output.", name="target", default="-", show_default=False),
+    option(
+        "-o, --output",
+        FILE,
+        "Write the list, or the data filled in, to this file. Default: standard output.",
+        name="target",
+        default="-",
+        show_default=False,
+    ),
     option(
         "--format",
         ("list", "svm"),

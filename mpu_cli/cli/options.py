@@ -192,7 +192,7 @@ _NAMES = (
         "Label names: a file whose line k names label k, or with lines `number<TAB>name`. Default: the names beside "
         "FILE, if any.",
     ),
-    option("--zero-based", bool, "Line 1 of --labels names label 0. Default: if the data have a label 0."),
+    option("--zero-based", bool, "Line 1 of --labels names label 0. Default: only if the data have a label 0."),
 )
 reading_options = Group("reading", Reading, _READING)
 names_options = Group("naming", lambda labels, zero_based: Naming(labels, zero_based), _NAMES)
