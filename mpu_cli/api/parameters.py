@@ -55,15 +55,16 @@ class _Jobs(Threads):
         return int(super().check(value))
 
 
-# Names of options in scikit-learn, and their kinds if they take other values there.
-_IN_SCIKIT_LEARN: dict[str, dict[str, Any]] = {
+# What differs in Python: names as in scikit-learn, kinds that take other values, and help without the form of a file.
+_IN_PYTHON: dict[str, dict[str, Any]] = {
+    "c": {"help": options_of(Options)["c"].help.partition(" A file ")[0]},
     "cost": {"name": "C"},
     "seed": {"name": "random_state", "kind": _RandomState(0)},
     "jobs": {"name": "n_jobs", "kind": _Jobs(-1)},
 }
 # Keyed by the option's name; each contains its Python name.
 DECLARED: dict[str, Option] = {
-    name: replace(option, **_IN_SCIKIT_LEARN.get(name, {}))
+    name: replace(option, **_IN_PYTHON.get(name, {}))
     for name, option in (options_of(Options) | options_of(Run)).items()
 }
 

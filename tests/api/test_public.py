@@ -46,6 +46,12 @@ def test_all_names_are_there_and_documented():
         mpu_cli.MPUClasifier  # noqa: B018
 
 
+@pytest.mark.parametrize("name", ["MPUClassifier", "Vectorizer"])
+def test_parameters_are_described_without_files_and_options_of_commands(name):
+    described = getattr(mpu_cli, name).__doc__.partition("Parameters")[2].partition("Attributes")[0]
+    assert not re.search(r"\bfile\b|--[a-z]", described)
+
+
 @slow_uncompiled
 def test_the_example_at_a_glance_is_true(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
