@@ -82,7 +82,8 @@ class Scored:
             return estimates.single
         with self._run.step("estimating c of each label"):
             cells = CountedCells.of(self.probabilities, self.sample.labels, self.sample.verified)
-            return self.sample.of_every_label(alike(cells, estimates.estimate), estimates.estimate.c)
+            of_columns = alike(cells, estimates.estimate)
+            return self.sample.of_every_label(of_columns, self.sample.columns, estimates.estimate.c)
 
     def answered(self) -> tuple[questions.ScoredCells, Answers] | None:
         """Return the cells of the sample with scores, and the answers on unannotated ones; None without scores."""

@@ -231,10 +231,10 @@ class Sample:
         left_out = tuple(columns[list(estimate.left_out)].tolist())
         return replace(estimate, labels=columns[estimate.labels], left_out=left_out)
 
-    def of_every_label(self, single: SingleFrequencies, c: float) -> SingleFrequencies:
-        """Return the frequencies of all labels, from those of the sample, and c for the others."""
+    def of_every_label(self, single: SingleFrequencies, columns: np.ndarray, c: float) -> SingleFrequencies:
+        """Return the frequencies of all labels, from those of some columns, and c for the others."""
         labels, verified = self.population.labels, self.population.verified
-        every = single.of_all(labels.shape[1], self.columns, c)
+        every = single.of_all(labels.shape[1], columns, c)
         return every.at_least(least_frequencies(labels, verified)[0])
 
     def answered(self, probabilities: np.ndarray, answers: Answers) -> tuple[ScoredCells, Answers]:

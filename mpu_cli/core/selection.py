@@ -420,11 +420,10 @@ def estimate_frequency(
         pooled, labels = probabilities[:, sample.pool], sample.labels[:, sample.pool]
         folds = sample.fold_of_instances
         of_sample = estimate(pooled, labels, method, REPLICATES, sample.run.seed, verified, folds)
-        cells, found, implied = CountedCells.of(pooled, labels, verified), None, of_sample
-        if method == "bbe" and len(population.annotations) <= FEW_LABELS:
-            found, implied = estimate_singly(cells, of_sample)
+        cells = CountedCells.of(pooled, labels, verified)
+        found, implied = estimate_singly(cells, of_sample) if method == "bbe" else (None, of_sample)
         if population.groups is None:
-            single = found and sample.of_every_label(found, implied.c)
+            single = found and sample.of_every_label(found, sample.columns[sample.pool], implied.c)
             if not of_sample.one_label_each:  # c is unknown otherwise, although labels differ
                 of_sample = implied
         estimated = sample.of_all_labels(of_sample)
