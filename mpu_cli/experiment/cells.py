@@ -176,7 +176,7 @@ def finished(folder: Path, settings: dict[str, Any]) -> list[Row]:
     except FileNotFoundError:
         if os.path.lexists(folder / RESULTS):
             raise InputError(
-                folder / RESULTS, None, "is of no experiment that can be continued; give another --out"
+                folder / RESULTS, None, "belongs to no experiment that can be continued; give another --out"
             ) from None
         return []
     except (ValueError, KeyError, TypeError) as error:

@@ -295,10 +295,10 @@ def _opened(source: str | Path) -> Iterator[Readable]:
             try:
                 yield stream
             except InputError as error:
-                is_local = stream is not raw and Path(source).is_file()
-                with suppress(EOFError):  # before an early end, lines are right
-                    for _ in range(_CHECKED_BLOCKS * (is_local and error.__cause__ is None)):
-                        stream.read(BLOCK_BYTES)
+                if stream is not raw and Path(source).is_file() and error.__cause__ is None:
+                    with suppress(EOFError):  # before an early end, lines are right
+                        for _ in range(_CHECKED_BLOCKS):  # damage, if it is found, is the error
+                            stream.read(BLOCK_BYTES)
                 raise
         except _DAMAGE as error:
             raise InputError(source, None, _fault(source, error)) from error
