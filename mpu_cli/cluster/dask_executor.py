@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from shutil import rmtree
 from typing import Any, TypeAlias
 
@@ -40,6 +41,8 @@ from mpu_cli.version import __version__
 
 # Maximum time to leave a cluster, in seconds.
 _LEAVE = 10.0
+# Maximum number of attempts to remove a folder in which workers still write.
+_ATTEMPTS = 100
 # Seconds between checks of finished units, and of the cluster itself.
 _SOON, _NOW_AND_THEN = 0.01, 1.0
 # Error numbers of a full disk.
@@ -283,7 +286,7 @@ def _local(address: Address) -> Iterator[LocalCluster]:
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
     }
-    with finally_call(partial(rmtree, folder, ignore_errors=True)):
+    with finally_call(partial(_remove, folder)):
         with config.set(settings):
             cluster = LocalCluster(
                 n_workers=address.workers or os.cpu_count() or 1,
@@ -299,3 +302,11 @@ def _local(address: Address) -> Iterator[LocalCluster]:
             yield cluster
         finally:
             _leave(cluster, _LEAVE)
+
+
+def _remove(folder: str) -> None:
+    """Remove a folder. If a signal ends the process, workers still write there: what they add is removed as well."""
+    for _ in range(_ATTEMPTS):
+        rmtree(folder, ignore_errors=True)
+        if not Path(folder).exists():
+            return

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from dask import config
 from distributed import Client
 
 from mpu_cli.cluster import Address, absolute
@@ -144,3 +145,22 @@ def test_a_stream_of_this_process_is_refused(tmp_path, source):
         absolute(str(tmp_path / source))
     assert absolute(str(tmp_path / "none.svm")) == str(tmp_path / "none.svm")
     assert absolute("/dev/shm/a.svm") == str(Path("/dev/shm/a.svm"))
+
+
+@pytest.mark.slow  # a cluster of its own
+def test_a_folder_of_workers_is_removed_while_they_write(tmp_path):
+    removed = threading.Event()
+
+    def write() -> None:
+        number = 0
+        with suppress(FileNotFoundError):
+            while True:
+                (folder / str(number)).touch()
+                number += 1
+        removed.set()
+
+    with config.set({"temporary-directory": str(tmp_path)}), connected(Address(workers=1)):
+        (folder,) = tmp_path.glob("mpu-*")
+        threading.Thread(target=write, daemon=True).start()
+    assert removed.wait(SOON)
+    assert not folder.exists()
