@@ -27,7 +27,7 @@ from mpu_cli.evaluation.metrics import LabelSetMetrics
 from mpu_cli.experiment.cells import remove_labels
 from mpu_cli.experiment.methods import fit_and_predict
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.reader import Dataset
 
 SETS = ("bibtex", "reuters-topics", "yeast", "rcv1-small", "digits")
 SIZES = ("200", "500", "1000", "2000", "all")

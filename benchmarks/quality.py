@@ -12,9 +12,8 @@ import numpy as np
 from mpu_cli.evaluation.compare import labels_from_scores
 from mpu_cli.evaluation.incomplete import Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics, entries_in
-from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.reader import Dataset, read
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 PREDICTIONS = Reading(scores=True)

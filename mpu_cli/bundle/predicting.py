@@ -25,9 +25,8 @@ from mpu_cli.core.predictions import Cells, Predictions, Top, over
 from mpu_cli.core.stacking import STACK_SCALE, StackedModel
 from mpu_cli.errors import MpuError, counted
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import Preamble, iter_stream
+from mpu_cli.svmlight.reader import Dataset, Preamble, iter_stream
 from mpu_cli.svmlight.streams import open_input
 from mpu_cli.svmlight.writer import score_lines
 

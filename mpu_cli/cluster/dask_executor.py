@@ -36,7 +36,7 @@ from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.options import Real, checked
 from mpu_cli.runtime.parallel import blas_on_one_thread, in_background, within
 from mpu_cli.runtime.signals import finally_call
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.version import __version__
 
 # Maximum time to leave a cluster, in seconds.

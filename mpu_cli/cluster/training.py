@@ -55,9 +55,8 @@ from mpu_cli.core.validation import leading, predict
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import no_labels, read
+from mpu_cli.svmlight.reader import Dataset, no_labels, read
 from mpu_cli.svmlight.streams import as_one
 
 _log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from mpu_cli.core.features import entry_rows, only_entries
 from mpu_cli.core.frequency.estimators import Z_90, Z_95
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.evaluation.metrics import divide, entries_in, gains_at, precision_recall_f1, ranked_hits
-from mpu_cli.svmlight.dataset import GrowingCsr
+from mpu_cli.svmlight.reader import GrowingCsr
 
 _REPLICATES = 1000
 _DRAWN = 1 << 22  # numbers in memory at a time

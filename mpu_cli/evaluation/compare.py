@@ -10,7 +10,7 @@ from mpu_cli.core.predictions import over
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.incomplete import Propensities, PropensityScoredMetrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics, Reliability, entries_in
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.reader import Dataset
 
 # The threshold for scores that come without label lists and thresholds.
 THRESHOLD = 0.5

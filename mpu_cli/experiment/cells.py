@@ -35,7 +35,7 @@ from mpu_cli.runtime.files import open_regular, replacing
 from mpu_cli.runtime.parallel import blas_on_one_thread
 from mpu_cli.runtime.run import Run
 from mpu_cli.runtime.untrusted import expect, json_value
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.version import __version__
 
 RECORD, RESULTS = "experiment.json", "results.csv"

@@ -46,7 +46,7 @@ from mpu_cli.errors import InputError, one_line, shown
 from mpu_cli.names.label_names import LabelNames, RecordIds, is_number, label_of, quoted
 from mpu_cli.names.lines import cell, delimiter_of, first_repeated, meanings, text_lines, whole
 from mpu_cli.runtime.options import MOST_INSTANCES
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.streams import Source, Writable
 
 INSTANCE, ID, LABEL, NUMBER, VERDICT = "instance", "id", "label", "number", "verdict"

@@ -11,7 +11,7 @@ from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import abridged, counted
 from mpu_cli.names.label_names import LabelNames
 from mpu_cli.review.decisions import NOTHING_ELSE, Decisions, checksum, no_instance, refuse_other_data
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.streams import Source
 
 

@@ -8,8 +8,8 @@ line. Import this module only to use it: it needs numba.
 import numpy as np
 
 from mpu_cli.runtime.compilation import compiled, inlined
-from mpu_cli.svmlight.dataset import Dataset, UnusualError
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
+from mpu_cli.svmlight.reader import Dataset, UnusualError
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _COMMA, _MINUS, _POINT, _COLON, _UPPER_E, _LOWER_E = b"\t\n\r #+,-.:Ee"
 _ZERO, _NINE = b"09"

@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mpu_cli.errors import changed
-from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import plain_labels
-from mpu_cli.svmlight.reader import Preamble
+from mpu_cli.svmlight.reader import Dataset, Preamble
 from mpu_cli.svmlight.streams import Readable, Writable, blocks
 
 # The labels of each instance in whole lines, possibly none; comment lines do not match.

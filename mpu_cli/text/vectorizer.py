@@ -30,8 +30,8 @@ from mpu_cli.names.naming import (
     read_implications,
 )
 from mpu_cli.runtime.options import options_of, with_parameters
-from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import MAX_ID
+from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import (

@@ -10,7 +10,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from mpu_cli import MPUClassifier, load
 from mpu_cli.api.arrays import as_csr
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.writer import write_instances
 from tests.folders import contents, model_files
 from tests.golden import refused

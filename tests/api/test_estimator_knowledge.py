@@ -7,7 +7,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 
 from mpu_cli import MPUClassifier, load
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.writer import write_instances
 from tests.core.test_prior import named_problem
 from tests.golden import refused

@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from mpu_cli.experiment import cells
 from mpu_cli.experiment.cells import Cell, Design, Row
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.reader import Dataset
 from tests.core.simulated import as_features, as_labels, linear_problem
 
 QUICK = "cost=10:epochs=2:folds=2"

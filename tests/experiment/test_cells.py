@@ -9,7 +9,7 @@ from mpu_cli.evaluation.compare import metric_names
 from mpu_cli.experiment.cells import METRICS, Cell, Design, cell_of
 from mpu_cli.experiment.methods import fit_and_predict
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.reader import Dataset
 from tests.core.simulated import as_features, as_labels
 from tests.experiment.small import BR, DESIGN, problem, run_cell
 

@@ -7,9 +7,8 @@ import numpy as np
 from mpu_cli.errors import InputError, counted
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight import streams
-from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import BYTE_ORDER_MARK, Reading, header_of, parse_line, problem_of
-from mpu_cli.svmlight.reader import iter_stream, parse_block
+from mpu_cli.svmlight.reader import Dataset, iter_stream, parse_block
 
 Instance = tuple[list[int], list[tuple[int, int]]]  # labels; feature indices and the bits of their float32 values
 

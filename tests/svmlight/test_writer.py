@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from mpu_cli.svmlight.dataset import Dataset
-from mpu_cli.svmlight.reader import parse_block
+from mpu_cli.svmlight.reader import Dataset, parse_block
 from mpu_cli.svmlight.writer import find_labels, score_lines, with_labels, write_instances
 from tests.hypotheses import examples
 from tests.svmlight.reference import assert_same

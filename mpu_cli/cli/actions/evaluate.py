@@ -51,9 +51,8 @@ from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Bytes, Run
-from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import gathered, iter_chunks
+from mpu_cli.svmlight.reader import Dataset, gathered, iter_chunks
 from mpu_cli.svmlight.streams import Files, bytes_of, refuse_unreadable
 from mpu_cli.text.sidecars import Sidecars
 

@@ -24,9 +24,8 @@ from mpu_cli.experiment.summary import markdown
 from mpu_cli.runtime.files import locked_directory, refuse_urls
 from mpu_cli.runtime.parallel import threads
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.dataset import Dataset
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.reader import read
+from mpu_cli.svmlight.reader import Dataset, read
 from mpu_cli.svmlight.streams import as_one, stem
 from mpu_cli.version import __version__
 

@@ -25,7 +25,7 @@ from mpu_cli.names.lines import as_a_file
 from mpu_cli.names.naming import FOLDER, GROUPS, IDS, place_beside
 from mpu_cli.runtime.files import refuse_overlaps, replacing_directory
 from mpu_cli.runtime.options import options_of
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.streams import Content, Counted, Readable, Writable, bytes_of, is_url, open_output, read_twice
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored

@@ -29,7 +29,7 @@ from mpu_cli.core.validation import deal, without
 from mpu_cli.errors import MpuError, one_line
 from mpu_cli.experiment import method_names
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.dataset import Dataset
+from mpu_cli.svmlight.reader import Dataset
 
 
 def make(label: str, run: Run) -> Any:
