@@ -38,8 +38,7 @@ from mpu_cli.names.lines import is_utf8, whole
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.options import Integer
-from mpu_cli.runtime.parallel import blas_on_one_thread, threads
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run import Run, blas_on_one_thread, threads
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 from mpu_cli.text.languages import languages_of, strangers

@@ -34,7 +34,7 @@ from mpu_cli.cluster import Address
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.options import Real, checked
-from mpu_cli.runtime.parallel import blas_on_one_thread, in_background, within
+from mpu_cli.runtime.run import blas_on_one_thread, in_background, within
 from mpu_cli.runtime.signals import finally_call
 from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.version import __version__

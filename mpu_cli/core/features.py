@@ -17,8 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.options import LARGEST, STANDARDISED
-from mpu_cli.runtime import parallel
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.run import DEFAULT_RUN, Run, blas_on_one_thread, in_threads
 
 # From this share of non-zeros on, dense matrix products are faster than sparse ones.
 _DENSE_FROM = 0.25
@@ -354,7 +353,7 @@ class RbfFeatures:
         deviation[deviation <= 1e-9 * np.abs(dense).max(axis=0, initial=0)] = 1  # constant but for rounding
         gamma /= matrix.shape[1]
         kernel = Nystroem(gamma=gamma, n_components=min(m, len(dense)), random_state=seed % (1 << 32))
-        with parallel.blas_on_one_thread():
+        with blas_on_one_thread():
             kernel.fit((dense - mean) / deviation)
         landmarks, normalization = (array.astype(np.float32) for array in (kernel.components_, kernel.normalization_))
         return cls(mean, deviation, landmarks, normalization, gamma)
@@ -381,7 +380,7 @@ class RbfFeatures:
             standardised = (matrix[part].toarray() - self.mean) / self.deviation
             values[part] = pairwise.rbf_kernel(standardised, landmarks, gamma=self.gamma) @ normalization.T
 
-        for _ in parallel.run(compute, ((start,) for start in range(0, n, _KERNEL_ROWS)), run.jobs):
+        for _ in in_threads(compute, ((start,) for start in range(0, n, _KERNEL_ROWS)), run.jobs):
             pass
         columns = np.tile(np.arange(m, dtype=np.int32), n)
         return csr_array((values.ravel(), columns, np.arange(0, n * m + 1, m)), shape=(n, m))

@@ -20,8 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError, counted, shown
-from mpu_cli.runtime.parallel import map_ahead, threads
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.run import DEFAULT_RUN, Run, map_ahead, threads
 from mpu_cli.svmlight.grammar import (
     BYTE_ORDER_MARK,
     DEFAULT_READING,

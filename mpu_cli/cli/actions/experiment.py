@@ -22,8 +22,7 @@ from mpu_cli.errors import MpuError, counted, one_line
 from mpu_cli.experiment.cells import Cell, Design, Row, cell_of, finished, run_cell, save, write
 from mpu_cli.experiment.summary import markdown
 from mpu_cli.runtime.files import locked_directory, refuse_urls
-from mpu_cli.runtime.parallel import threads
-from mpu_cli.runtime.run import Run
+from mpu_cli.runtime.run import Run, threads
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Dataset, read
 from mpu_cli.svmlight.streams import as_one, stem

@@ -36,8 +36,7 @@ from mpu_cli.errors import (
 from mpu_cli.names.lines import cell
 from mpu_cli.names.naming import EVERY_LABEL, IDS, Suggestible, read_ids
 from mpu_cli.runtime.files import State, checksum, refuse_overlaps, refuse_repeated, state_of
-from mpu_cli.runtime.parallel import blas_on_one_thread, map_ahead
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.run import DEFAULT_RUN, Run, blas_on_one_thread, map_ahead
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import as_one, bytes_of, compression_named, file_name, open_output, refuse_unreadable

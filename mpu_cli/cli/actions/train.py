@@ -40,8 +40,7 @@ from mpu_cli.core.selection import TrainingResult
 from mpu_cli.errors import STANDARD_STREAM, FilesError, MpuError, RejectedError, counted, shown, without_secrets
 from mpu_cli.inputs.training_data import ClusterData, Sources, cluster_data, frequency_file, read_training_data
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.parallel import in_background
-from mpu_cli.runtime.run import DEFAULT_RUN, Run, peak_bytes
+from mpu_cli.runtime.run import DEFAULT_RUN, Run, in_background, peak_bytes
 from mpu_cli.svmlight.streams import Files, compression_named, files_of, is_url, open_output, refuse_unwritable, stem
 from mpu_cli.svmlight.writer import label_and_score_lines
 from mpu_cli.text.stored import packed
