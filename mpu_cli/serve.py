@@ -38,7 +38,7 @@ from mpu_cli.names.lines import is_utf8, whole
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.options import Integer
-from mpu_cli.runtime.run import Run, blas_on_one_thread, threads
+from mpu_cli.runtime.run import Run, blas_on_one_thread
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 from mpu_cli.text.languages import languages_of, strangers
@@ -341,7 +341,7 @@ class Service:
         self._current, self._max_bytes, self._hosts = current, max_bytes, hosts
         self._receiving = 0  # bytes
         # One prediction at a time in each thread; the other requests wait.
-        self._pool = ThreadPoolExecutor(threads(current.loaded.run.jobs))
+        self._pool = ThreadPoolExecutor(current.loaded.run.threads)
 
     def application(self) -> Starlette:
         """Return the application."""

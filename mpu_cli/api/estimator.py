@@ -29,7 +29,7 @@ from mpu_cli.errors import MpuWarning
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.inputs.training_data import TrainingData
 from mpu_cli.runtime.options import FREQUENCY, Integer, checked, options_of, with_parameters
-from mpu_cli.runtime.run import Run, in_threads
+from mpu_cli.runtime.run import Run
 
 
 class LabelSetsMixin(ClassifierMixin):
@@ -445,7 +445,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         run = parameters.run_of(parameters.checked(given))
         rows = max(1, _PROBABILITIES // min(len(predictor.thresholds), FEW_LABELS))
         parts = [slice(start, start + rows) for start in range(0, matrix.shape[0], rows)]
-        results = in_threads(lambda part: of_part(predictor, matrix[part], run), zip(parts), run.jobs)
+        results = run.in_threads(lambda part: of_part(predictor, matrix[part], run), zip(parts))
         return zip(parts, results, strict=True)
 
     def _stacked(self, X: Any, of_part: Callable[[StackedModel, csr_array, Run], csr_array]) -> csr_array:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.options import LARGEST, STANDARDISED
-from mpu_cli.runtime.run import DEFAULT_RUN, Run, blas_on_one_thread, in_threads
+from mpu_cli.runtime.run import DEFAULT_RUN, Run, blas_on_one_thread
 
 # From this share of non-zeros on, dense matrix products are faster than sparse ones.
 _DENSE_FROM = 0.25
@@ -380,7 +380,7 @@ class RbfFeatures:
             standardised = (matrix[part].toarray() - self.mean) / self.deviation
             values[part] = pairwise.rbf_kernel(standardised, landmarks, gamma=self.gamma) @ normalization.T
 
-        for _ in in_threads(compute, ((start,) for start in range(0, n, _KERNEL_ROWS)), run.jobs):
+        for _ in run.in_threads(compute, ((start,) for start in range(0, n, _KERNEL_ROWS))):
             pass
         columns = np.tile(np.arange(m, dtype=np.int32), n)
         return csr_array((values.ravel(), columns, np.arange(0, n * m + 1, m)), shape=(n, m))

@@ -20,7 +20,7 @@ from mpu_cli.core.loss import DEFAULT, loss_named
 from mpu_cli.core.loss.pu_logistic import LOSS
 from mpu_cli.core.predictions import LEAST, Block, Predictions, Top, count_positives
 from mpu_cli.errors import OverflowingError
-from mpu_cli.runtime.run import DEFAULT_RUN, Run, in_threads
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Instances per mini-batch: usually, and if many instances share few features, where larger ones make NumPy faster.
 BATCH_SIZE, LARGE_BATCH_SIZE = 32, 64
@@ -203,7 +203,7 @@ def learn_labels(
             begin = LinearModel(np.empty((0, len(bias)), np.float32), bias)  # no weights: a cold start
             yield from ((split, sets, block, begin, block is blocks[-1]) for block in blocks)
 
-    with closing(in_threads(learn_block, units(), run.jobs)) as finished:  # if a tick fails, the rest is cancelled
+    with closing(run.in_threads(learn_block, units())) as finished:  # if a tick fails, the rest is cancelled
         for used, is_last in finished:
             if is_last:
                 tick()

@@ -27,7 +27,7 @@ from mpu_cli.core.linear_model import LinearModel, pruned, rows_among
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.predictions import Block, Predictions, SourceModels, Top, count_positives
 from mpu_cli.core.sgd import LearningTask, Split, learn_labels, model_of_unlearned_labels
-from mpu_cli.runtime.run import DEFAULT_RUN, Run, in_threads
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 _ROWS = 1 << 14
 _TOP_ROWS = 1 << 11
@@ -226,7 +226,7 @@ def _train_sparse(split: Split, prune: float, tick: Callable[[], None]) -> tuple
         return model.top(task.features[split.held_out[start : start + _TOP_ROWS]], task.top or Top(), task.run)
 
     starts = ((start,) for start in range(0, len(split.held_out), _TOP_ROWS))
-    predicted = [csr_array((0, len(every)), dtype=np.float32), *in_threads(predict_top, starts, task.run.jobs)]
+    predicted = [csr_array((0, len(every)), dtype=np.float32), *task.run.in_threads(predict_top, starts)]
     predictions = csr_array(vstack(predicted, format="csr"))
     last = after(-1) if len(split.training) > 1 else model
     return last, HeldOut(predictions, task.labels[split.held_out], task.frequency.rows(split.held_out))

@@ -20,7 +20,7 @@ from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.sample import draw
 from mpu_cli.core.validation import deal, without
 from mpu_cli.people.posteriors import log_odds
-from mpu_cli.runtime.run import DEFAULT_RUN, Run, in_threads
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 FOLDS = 5
 # The parameters of a fold are learned from at most this many instances and cells.
@@ -73,7 +73,7 @@ def given_other_labels(evidence: Evidence, annotated: csr_array, run: Run = DEFA
             p = probabilities[rows[block]]
             corrected[rows[block]] = expit(given(log_odds(p, _LARGEST_LOG_ODDS), _evidence(p, positive[rows[block]])))
 
-    for _ in in_threads(predict_fold, ((rows,) for rows in deal(n, FOLDS, run.seed, evidence.kin)), run.jobs):
+    for _ in run.in_threads(predict_fold, ((rows,) for rows in deal(n, FOLDS, run.seed, evidence.kin))):
         pass
     calibration = calibrate(HeldOut(corrected, annotated, frequency))
     if calibration is not None:

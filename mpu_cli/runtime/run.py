@@ -91,6 +91,22 @@ class Run:
         """Whether compiled inner loops are used."""
         return numba_installed() if self.kernel is None else self.kernel == "numba"
 
+    @property
+    def threads(self) -> int:
+        """The number of threads."""
+        return (os.cpu_count() or 1) if self.jobs == -1 else self.jobs
+
+    def in_threads(
+        self, function: Callable[..., Any], argument_tuples: Iterable[tuple[Any, ...]]
+    ) -> Generator[Any, None, None]:
+        """Yield ``function(*arguments)`` for each tuple, in order; the function must be a plain function of arrays.
+
+        Threads share the arrays, and the kernels, NumPy and SciPy release the GIL in their loops. BLAS uses one thread
+        in each of our threads, whatever their number, so that the summation order does not depend on it.
+        """
+        with blas_on_one_thread():
+            yield from map_ahead(lambda arguments: function(*arguments), argument_tuples, self.threads)
+
     def timed(self, seconds: dict[str, float]) -> "Run":
         """Return the same run, but add each step's wall time to a dictionary under its name."""
 
@@ -119,11 +135,6 @@ _limiting = Lock()
 _limited: list[Any] = []  # one per caller inside `blas_on_one_thread`; the first one set the limit
 
 
-def threads(jobs: int) -> int:
-    """Return the number of threads for a number of jobs; -1: one per core."""
-    return (os.cpu_count() or 1) if jobs == -1 else jobs
-
-
 def in_background(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
     """Call a function in a daemon thread, which the process does not wait for when it exits."""
     future: Future[Any] = Future()
@@ -141,18 +152,6 @@ def in_background(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
 def within(seconds: float, function: Callable[[], Any]) -> Any:
     """Return ``function()``, run in its own thread; or raise TimeoutError after some seconds, and let it run on."""
     return in_background(function).result(seconds)
-
-
-def in_threads(
-    function: Callable[..., Any], argument_tuples: Iterable[tuple[Any, ...]], jobs: int
-) -> Generator[Any, None, None]:
-    """Yield ``function(*arguments)`` for each tuple, in order; the function must be a plain function of arrays.
-
-    Threads share the arrays, and the kernels, NumPy and SciPy release the GIL in their loops. BLAS uses one thread in
-    each of our threads, whatever `jobs` is, so that the summation order does not depend on the number of threads.
-    """
-    with blas_on_one_thread():
-        yield from map_ahead(lambda arguments: function(*arguments), argument_tuples, jobs)
 
 
 @contextmanager
@@ -177,13 +176,12 @@ def _libraries(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def map_ahead(function: Callable[..., Any], pieces: Iterable[Any], jobs: int) -> Iterator[Any]:
-    """Yield ``function(piece)`` for each piece, in order; the function runs in `jobs` threads, -1 for one per core.
+def map_ahead(function: Callable[..., Any], pieces: Iterable[Any], n_threads: int) -> Iterator[Any]:
+    """Yield ``function(piece)`` for each piece, in order; the function runs in `n_threads` threads.
 
     The calling thread takes the pieces from their source, at most two per thread ahead, so memory stays bounded however
     slowly the results are used. An error of the source is raised after the results of the preceding pieces.
     """
-    n_threads = threads(jobs)
     pool = ThreadPoolExecutor(n_threads)
     try:
         submitted = _submitted(pool, function, pieces)

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError, counted, shown
-from mpu_cli.runtime.run import DEFAULT_RUN, Run, map_ahead, threads
+from mpu_cli.runtime.run import DEFAULT_RUN, Run, map_ahead
 from mpu_cli.svmlight.grammar import (
     BYTE_ORDER_MARK,
     DEFAULT_READING,
@@ -341,7 +341,7 @@ def iter_stream(
             yield first_line + block.count(b"\n", 0, end), block[end:]
 
     instances = labels = features = 0
-    jobs = min(threads(run.jobs), _MOST_THREADS)
+    jobs = min(run.threads, _MOST_THREADS)
     for chunk in map_ahead(parse, below_preamble(), jobs):
         if len(chunk):
             instances += len(chunk)

@@ -16,7 +16,7 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime import run as runs
-from mpu_cli.runtime.run import Run, blas_on_one_thread, in_threads
+from mpu_cli.runtime.run import Run, blas_on_one_thread
 from tests import kernels
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.core.test_training import as_bytes
@@ -82,12 +82,12 @@ def test_keeps_the_order(jobs):
         time.sleep((8 - i) / 400)
         return i
 
-    assert list(in_threads(slower_at_first, ((i,) for i in range(8)), jobs)) == list(range(8))
+    assert list(Run(jobs=jobs).in_threads(slower_at_first, ((i,) for i in range(8)))) == list(range(8))
 
 
 def test_runs_at_the_same_time():
     meeting = threading.Barrier(2, timeout=30)  # breaks unless two pieces of work are under way together
-    assert sorted(in_threads(lambda _: meeting.wait(), [(0,), (1,)], 2)) == [0, 1]
+    assert sorted(Run(jobs=2).in_threads(lambda _: meeting.wait(), [(0,), (1,)])) == [0, 1]
 
 
 def test_work_that_is_given_up_is_not_waited_for():
@@ -100,7 +100,7 @@ def test_work_that_is_given_up_is_not_waited_for():
             go_on.wait()
         return i
 
-    results = in_threads(work, [(0,), (1,)], 1)
+    results = Run(jobs=1).in_threads(work, [(0,), (1,)])
     assert next(results) == 0
     begun.wait()
     closing = threading.Thread(target=results.close)
@@ -123,7 +123,7 @@ def blas_threads() -> set[int]:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_blas_has_one_thread(two_blas_threads, jobs):
-    assert list(in_threads(blas_threads, [(), ()], jobs)) == [{1}, {1}]
+    assert list(Run(jobs=jobs).in_threads(blas_threads, [(), ()])) == [{1}, {1}]
 
 
 def test_the_limit_of_blas_lasts_until_the_last_run_is_done(two_blas_threads):
@@ -141,7 +141,7 @@ def test_the_limit_of_blas_lasts_until_the_last_run_is_done(two_blas_threads):
 def test_the_limit_holds_for_libraries_that_are_loaded_later():
     script = """
 from threadpoolctl import threadpool_info
-from mpu_cli.runtime.run import blas_on_one_thread, in_threads
+from mpu_cli.runtime.run import blas_on_one_thread
 
 def limited():
     with blas_on_one_thread():

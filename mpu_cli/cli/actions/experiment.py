@@ -22,7 +22,7 @@ from mpu_cli.errors import MpuError, counted, one_line
 from mpu_cli.experiment.cells import Cell, Design, Row, cell_of, finished, run_cell, save, write
 from mpu_cli.experiment.summary import markdown
 from mpu_cli.runtime.files import locked_directory, refuse_urls
-from mpu_cli.runtime.run import Run, threads
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Dataset, read
 from mpu_cli.svmlight.streams import as_one, stem
@@ -140,7 +140,7 @@ def _run_cells(
 
     With several at a time, each runs in its own process, for which joblib memory-maps the data.
     """
-    jobs = min(threads(how.jobs), max(len(cells), 1))
+    jobs = min(how.threads, max(len(cells), 1))
     parallel = joblib.Parallel(jobs, return_as="generator_unordered", pre_dispatch=jobs)
     main = os.getpid()
     # After an interruption, joblib's own tracker reports that it has cleaned up.

@@ -224,7 +224,7 @@ def predict(
             has_uris = model.names is not None and model.names.has_uris
             out.write(b"id\tlabel\tprobability" + b"\turi" * has_uris + b"\n")
         try:
-            for text, of_slice in map_ahead(predict_rows, slices, run.jobs):
+            for text, of_slice in map_ahead(predict_rows, slices, run.threads):
                 has_thresholds = output.form == "scores" and not found.instances  # the first line
                 out.write(with_thresholds(text, model.label_ids, output.thresholds(model)) if has_thresholds else text)
                 count(of_slice.instances)
