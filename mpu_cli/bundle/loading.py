@@ -91,7 +91,7 @@ class TrainedModel:
     names: LabelNames | None = None  # of these labels, if they have names
     packed_vectorizer: bytes | None = None  # the vectoriser of texts, if any, in the format of `mpu_cli.text.stored`
     implies: csr_array | None = None  # bool, shape (q, q): whether the row's label implies the column's label
-    origin: bytes | None = None  # how it was trained (see `mpu_cli.bundle.provenance`); not used for predictions
+    origin: bytes | None = None  # how it was trained (see `mpu_cli.bundle.writing`); not used for predictions
 
     def shown_labels(self, numbers: bool = False) -> np.ndarray:
         """Return the label names; the label numbers if `numbers` is true or the model has no names."""
@@ -136,7 +136,7 @@ def parse(path: Path, text: bytes) -> Manifest:
 
 
 def origin_name(manifest: bytes) -> str:
-    """Return the name of the file that records how a manifest's model was trained (see `provenance`)."""
+    """Return the name of the file that records how a manifest's model was trained (`writing.Origin`)."""
     return f"training-{hashlib.sha256(manifest).hexdigest()[:16]}.json"
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.bundle import TrainedModel, provenance
+from mpu_cli.bundle import TrainedModel
+from mpu_cli.bundle.writing import described_files, training_record
 from mpu_cli.cluster import Address, absolute, connected
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import refuse_refuted
@@ -95,7 +96,7 @@ class TrainingData(Problem):
     sidecars: Sidecars | None = None  # files beside the data file, with the ids of its records
     stored_vectorizer: Stored | None = None  # the vectoriser that created the data from texts
     feature_names: Sequence[str] | None = None  # of each column, from 0; None: features have numbers
-    # Returns the files of the training, as `provenance.described`; an empty dictionary without files.
+    # Returns the files of the training, as `bundle.writing.described_files`; an empty dictionary without files.
     described: Callable[[], dict[str, Any]] = dict
     review: matching.ReviewCounts | None = None
     implications: Implications | None = None  # which labels imply others, if there are rules
@@ -271,7 +272,7 @@ class TrainingData(Problem):
             names=None if self.names is None else self.names.only(self.ids.tolist()),
             implies=None if self.implications is None else self.implications.among(self.ids, self.ids),
             packed_vectorizer=None if self.stored_vectorizer is None else packed(self.stored_vectorizer),
-            origin=provenance.record(len(self), self.annotations, self.true_labels(chosen), options, run, files),
+            origin=training_record(len(self), self.annotations, self.true_labels(chosen), options, run, files),
         )
 
     def resolved(self, options: Options) -> Options:
@@ -334,7 +335,7 @@ def read_training_data(
 
 def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     reading, states = sources.reading, list(map(state_of, files_of(sources.file)))
-    described = partial(provenance.described, sources.file, states, sources.others())
+    described = partial(described_files, sources.file, states, sources.others())
     if isinstance(sources.file, Files):
         refuse_filled(sources.file, "several FILEs have their instances renumbered; learn from this file only")
     file = read(sources.file, reading, run, contents=sidecars.contents)
@@ -532,7 +533,7 @@ def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterDa
             names=sidecars.names_of(sources.naming, collection.ids),
             sidecars=sidecars,
             stored_vectorizer=sidecars.stored_vectorizer(),
-            described=partial(provenance.described, sources.file, [None] * len(files), sources.others()),
+            described=partial(described_files, sources.file, [None] * len(files), sources.others()),
         )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.bundle.loading import digest
-from mpu_cli.bundle.provenance import Origin, described, parse_origin
+from mpu_cli.bundle.writing import Origin, described_files, parse_origin
 from mpu_cli.runtime.files import state_of
 from tests.bundle.models import Q, edit, make_model
 from tests.folders import contents
@@ -112,9 +112,9 @@ def test_a_file_that_has_changed_since_is_not_described(tmp_path):
     states = [state_of(path)]
     unknown = {"source": str(path), "files": [{"name": str(path), "bytes": None, "sha256": None}], "others": []}
     path.write_bytes(b"2 1:1\n2 1:1\n")
-    assert described(path, states, {}) == unknown
+    assert described_files(path, states, {}) == unknown
     path.unlink()
-    assert described(path, states, {}) == unknown
+    assert described_files(path, states, {}) == unknown
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -10,8 +10,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle import TrainedModel, Writer
 from mpu_cli.bundle.loading import manifest_of
 from mpu_cli.bundle.predicting import Fitness
-from mpu_cli.bundle.provenance import origin_of
-from mpu_cli.bundle.writing import check_kept
+from mpu_cli.bundle.writing import check_kept, origin_of
 from mpu_cli.cli.actions.evaluate import Truth, conclusion_on
 from mpu_cli.cli.commands import KS, Acceptance
 from mpu_cli.cli.messages import warn

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.bundle.provenance import origin_of
+from mpu_cli.bundle.writing import origin_of
 from mpu_cli.cli.messages import output_report, present, print_values
 from mpu_cli.core.explanation import explain
 from mpu_cli.errors import ModelError, MpuError

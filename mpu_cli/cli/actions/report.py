@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mpu_cli.bundle import provenance
+from mpu_cli.bundle.writing import now
 from mpu_cli.cli.actions import estimate_c, suggest
 from mpu_cli.cli.actions.review import texts_of
 from mpu_cli.cli.messages import as_json, first_of_all, info, output_report
@@ -90,7 +90,7 @@ def page(source: str, missing: suggest.Listed, report: dict[str, Any], rows: lis
         title=f"Missing labels in {one_line(Path(shown(source)).name)}",
         source=one_line(shown(source)),
         version=__version__,
-        date=provenance.now()[:10],
+        date=now()[:10],
         c=c,
         total=rows[0],
         found=counts["missing_found"],

@@ -17,8 +17,8 @@ import click
 import numpy as np
 
 from mpu_cli import bundle
-from mpu_cli.bundle import provenance
 from mpu_cli.bundle.predicting import select
+from mpu_cli.bundle.writing import now
 from mpu_cli.cli.commands import Acceptance
 from mpu_cli.cli.messages import (
     QUESTIONS,
@@ -89,7 +89,7 @@ def train(
         raise MpuError(
             f"{history}: lines are appended to a history, so it cannot be compressed; name it without {suffix}"
         )
-    names = {"time": provenance.now(), "model": str(target), "file": without_secrets(str(sources.file))}
+    names = {"time": now(), "model": str(target), "file": without_secrets(str(sources.file))}
     seconds: dict[str, float] = {}
     run = run.timed(seconds)
     with nullcontext() if history is None else _with_failures(history, names), ExitStack() as stack:
@@ -138,7 +138,7 @@ def train(
         if gate is not None and outcome is not None and outcome["accepted"]:
             gate.replace_present(save, model)
     if history is not None:
-        append(history, names | {"time": provenance.now()} | _line(report, int(data.annotations.sum())))
+        append(history, names | {"time": now()} | _line(report, int(data.annotations.sum())))
     return report
 
 
