@@ -17,9 +17,8 @@ from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
-from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.core.options import CRITERIA, FrequencyOptions
-from mpu_cli.core.predictions import Cells, dense
+from mpu_cli.core.predictions import Cells, dense, refuse_large_predictions
 from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.people.other_labels import given_other_labels

@@ -23,9 +23,8 @@ from mpu_cli.core.evidence import Evidence, calibrated_by
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.labels.problem import Problem, joined, kin_of
-from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.options import Options
-from mpu_cli.core.predictions import Cells
+from mpu_cli.core.predictions import Cells, refuse_beyond_free
 from mpu_cli.core.sample import usual_folds
 from mpu_cli.core.validation import deal, default_folds, without
 from mpu_cli.errors import DataError

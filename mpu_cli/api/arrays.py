@@ -15,8 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mpu_cli.core.features import only_entries
 from mpu_cli.core.labels.problem import Answers, InstanceGroups, Problem, VerifiedLabels
-from mpu_cli.core.limits import refuse_large_predictions
-from mpu_cli.core.predictions import values_at
+from mpu_cli.core.predictions import refuse_large_predictions, values_at
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation.metrics import entries_in
 from mpu_cli.names.label_names import LabelNames

@@ -20,9 +20,8 @@ from mpu_cli.api import arrays, parameters
 from mpu_cli.bundle.predicting import reaching
 from mpu_cli.core import stacking
 from mpu_cli.core.features import Columns
-from mpu_cli.core.limits import refuse_large_predictions
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.predictions import FEW_LABELS, Top, dense
+from mpu_cli.core.predictions import FEW_LABELS, Top, dense, refuse_large_predictions
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import MpuWarning

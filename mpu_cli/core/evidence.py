@@ -12,9 +12,8 @@ from mpu_cli.core.frequency.estimators import CountedCells, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, is_estimated
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, alike
 from mpu_cli.core.labels.problem import Answers, Problem
-from mpu_cli.core.limits import refuse_too_large
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
-from mpu_cli.core.predictions import Predictions
+from mpu_cli.core.predictions import Predictions, refuse_too_large
 from mpu_cli.core.sample import Sample, draw_sample
 from mpu_cli.core.selection import (
     Estimates,

@@ -23,9 +23,8 @@ from mpu_cli.core.labels.problem import (
     share_repeated,
 )
 from mpu_cli.core.labels.side_information import Prior
-from mpu_cli.core.limits import refuse_large_sample
 from mpu_cli.core.options import FrequencyOptions
-from mpu_cli.core.predictions import FEW_LABELS, count_positives, values_at
+from mpu_cli.core.predictions import FEW_LABELS, count_positives, refuse_large_sample, values_at
 from mpu_cli.core.sgd import LearningTask, Settings, cost_for, default_settings
 from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

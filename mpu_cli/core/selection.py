@@ -32,11 +32,10 @@ from mpu_cli.core.frequency.single_frequencies import (
     of_all_groups,
 )
 from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.limits import refuse_beyond_free
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import ASSUMPTION, ASSUMPTION_OF_GROUPS, LINEAR, MACRO_F1, PU_F1, RBF, Options
-from mpu_cli.core.predictions import FEW_LABELS, Block
+from mpu_cli.core.predictions import FEW_LABELS, Block, refuse_beyond_free
 from mpu_cli.core.sample import Instances, Sample, draw_sample, step_for_all, usual_folds
 from mpu_cli.core.sgd import COSTS, LearningTask, Settings, Split, default_settings, learn_labels
 from mpu_cli.core.thresholds import best_threshold, estimated_macro_f1, pooled_threshold

@@ -31,11 +31,20 @@ from mpu_cli.core.calibration import (
 )
 from mpu_cli.core.features import Columns, Features, RbfFeatures, Scaling, entry_rows, with_width
 from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.limits import refuse_labels_of_one, refuse_too_large
 from mpu_cli.core.linear_model import LARGEST_SUM, LinearModel
 from mpu_cli.core.many_labels import with_side_information
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
-from mpu_cli.core.predictions import FEW_LABELS, LEAST, Predictions, Top, as_features, blocks, dense
+from mpu_cli.core.predictions import (
+    FEW_LABELS,
+    LEAST,
+    Predictions,
+    Top,
+    as_features,
+    blocks,
+    dense,
+    refuse_labels_of_one,
+    refuse_too_large,
+)
 from mpu_cli.core.sample import Instances
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_features, choose_hyper_parameters
 from mpu_cli.core.sgd import LearningTask, Split

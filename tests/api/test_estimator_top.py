@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import MPUClassifier, MpuError, out_of_fold, ranking_metrics
 from mpu_cli.api import estimator
-from mpu_cli.core import limits
+from mpu_cli.core import predictions
 from tests.golden import refused
 
 QUICK = {"c": 0.8, "C": 30, "epochs": 2, "levels": 1, "eta0": 4.0}
@@ -71,7 +71,7 @@ def test_neither_slices_nor_threads_show(labels, many, monkeypatch):
 
 def test_an_array_that_does_not_fit_is_refused_and_the_top_is_not(many, monkeypatch):
     model, X = many
-    monkeypatch.setattr(limits, "available_memory", lambda: 4 * N * Q - 1)
+    monkeypatch.setattr(predictions, "available_memory", lambda: 4 * N * Q - 1)
     with refused(MpuError):
         model.predict_proba(X)
     with refused(MpuError):

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle.predicting import reaching
-from mpu_cli.core import limits, many_labels, selection, stacking
+from mpu_cli.core import many_labels, predictions, selection, stacking
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
@@ -268,19 +268,19 @@ def full(D: int) -> tuple[csr_array, csr_array]:
 
 @pytest.mark.parametrize(("levels", "features", "size"), [(1, "100,000", "51,200,000"), (2, "100,600", "51,507,200")])
 def test_a_block_of_many_labels_is_refused_with_its_size(monkeypatch, levels, features, size):
-    monkeypatch.setattr(limits, "machine_memory", lambda: 51_000_000)
+    monkeypatch.setattr(predictions, "machine_memory", lambda: 51_000_000)
     with pytest.raises(TooLargeError, match=rf"{features} features x 64 labels, .* take {size} bytes .*drop rare feat"):
         train(Problem(*full(100_000)), Options(**QUICK, levels=levels))
 
 
 def test_many_labels_are_not_refused_for_what_all_of_their_weights_would_take(monkeypatch):
-    monkeypatch.setattr(limits, "machine_memory", lambda: 4 * 600 * 1000 - 1)
+    monkeypatch.setattr(predictions, "machine_memory", lambda: 4 * 600 * 1000 - 1)
     model, _ = train(Problem(*full(1000)), Options(**QUICK, levels=1))
     assert model.levels[0].weights.shape == (1000, 600)
 
 
 @pytest.mark.parametrize("memory", [7_000_000, 10_000])
 def test_elkan08_needs_all_weights_and_predictions_of_many_labels_too(monkeypatch, memory):
-    monkeypatch.setattr(limits, "machine_memory", lambda: memory)
+    monkeypatch.setattr(predictions, "machine_memory", lambda: memory)
     with refused(TooLargeError):
         elkan08.Method(cost=1.0, epochs=1).fit(*full(1000 if memory > 10_000 else 1))

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.metrics import f1_score
 
-from mpu_cli.core import limits, sgd
+from mpu_cli.core import predictions, sgd
 from mpu_cli.core.calibration import HeldOut, calibrate
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -212,7 +212,7 @@ def test_digits_are_learned_as_well_as_is_expected(digits, missing, features):
 
 
 def test_a_model_that_cannot_fit_in_memory_is_refused_with_its_size(monkeypatch):
-    monkeypatch.setattr(limits, "machine_memory", lambda: 900_000_000)
+    monkeypatch.setattr(predictions, "machine_memory", lambda: 900_000_000)
     features = csr_array((np.ones(500_000, np.float32), (np.zeros(500_000, int), np.arange(500_000))))
     with refused(TooLargeError):
         train(Problem(features, as_labels(np.ones((1, 200)))), quick(levels=1))
@@ -233,7 +233,7 @@ def test_features_that_do_not_occur_take_no_room():
 
 
 def test_a_sample_that_cannot_fit_in_memory_is_refused_with_the_option_that_helps(monkeypatch, problem):
-    monkeypatch.setattr(limits, "machine_memory", lambda: 5_000)
+    monkeypatch.setattr(predictions, "machine_memory", lambda: 5_000)
     with refused(TooLargeError):
         train(Problem(*problem), quick())
     train(Problem(*problem), quick(sample=60))

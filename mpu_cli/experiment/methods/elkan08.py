@@ -17,7 +17,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import kin_of
-from mpu_cli.core.limits import refuse_large_sample, refuse_too_large
+from mpu_cli.core.predictions import refuse_large_sample, refuse_too_large
 from mpu_cli.core.sample import Instances, Sample, step_for_all
 from mpu_cli.core.selection import Trial, choose_settings
 from mpu_cli.core.sgd import LearningTask, Split, default_settings

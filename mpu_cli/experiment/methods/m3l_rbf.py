@@ -8,7 +8,7 @@ from scipy.special import expit
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mpu_cli.core.features import Features
-from mpu_cli.core.limits import refuse_beyond_free
+from mpu_cli.core.predictions import refuse_beyond_free
 from mpu_cli.core.sample import draw
 from mpu_cli.core.selection import WORTHWHILE
 from mpu_cli.errors import OverflowingError

@@ -31,7 +31,7 @@ from scipy.sparse import csr_array, tril, vstack
 from sklearn.metrics.pairwise import cosine_similarity
 
 from mpu_cli.core.features import unit_rows
-from mpu_cli.core.limits import refuse_beyond_free
+from mpu_cli.core.predictions import refuse_beyond_free
 
 # Number of instances whose similarities to all others are computed together.
 _ROWS = 256

@@ -9,7 +9,7 @@ from sklearn.metrics import f1_score
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import LinearSVC
 
-from mpu_cli.core import limits
+from mpu_cli.core import predictions
 from mpu_cli.errors import MpuError, OverflowingError, TooLargeError
 from mpu_cli.experiment.methods import m3l_linear, m3l_rbf
 from mpu_cli.experiment.methods.m3l_linear import Dual, LinearSpace, correlation_prior, duality_gap, solve
@@ -72,7 +72,7 @@ def test_cost_is_chosen_on_a_sample(module, monkeypatch):
 
 @pytest.mark.parametrize(("method", "size"), [(METHODS[0], "864 bytes"), (METHODS[1], "1,600 bytes")])
 def test_what_does_not_fit_in_memory_is_refused(method, size, monkeypatch):
-    monkeypatch.setattr(limits, "available_memory", lambda: 500)
+    monkeypatch.setattr(predictions, "available_memory", lambda: 500)
     with pytest.raises(TooLargeError, match=size):
         fit(method, *linear_problem(20, 29, 4))
 

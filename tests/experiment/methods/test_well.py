@@ -7,7 +7,7 @@ from sklearn.metrics import f1_score
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.neighbors import kneighbors_graph
 
-from mpu_cli.core import limits
+from mpu_cli.core import predictions
 from mpu_cli.errors import MpuError, TooLargeError
 from mpu_cli.experiment.methods import well
 from mpu_cli.experiment.methods.well import Graph, nearest_neighbours
@@ -105,7 +105,7 @@ def test_neighbours_are_those_of_scikit_learn(rows, monkeypatch):
 
 
 def test_too_many_instances_are_refused(monkeypatch):
-    monkeypatch.setattr(limits, "available_memory", lambda: 10_000_000)
+    monkeypatch.setattr(predictions, "available_memory", lambda: 10_000_000)
     X, Y = clusters(3000)
     with pytest.raises(TooLargeError, match=r"3,000 x 2,000 instances.* take 48,168,000 bytes"):
         fit(X[:2000], as_labels(Y[:2000]), X[2000:], neighbours=500)
