@@ -42,8 +42,7 @@ from mpu_cli.runtime.run import Run, blas_on_one_thread
 from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 from mpu_cli.text.languages import languages_of, strangers
-from mpu_cli.text.sidecars import from_one
-from mpu_cli.text.stored import unpacked
+from mpu_cli.text.stored import from_one, unpacked
 from mpu_cli.text.vectorizer import Vectorizer
 
 _log = logging.getLogger(__name__)

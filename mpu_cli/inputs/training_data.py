@@ -42,8 +42,7 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import Dataset, no_labels, read
 from mpu_cli.svmlight.streams import Files, Source, bytes_of, files_of
-from mpu_cli.text.sidecars import Sidecars
-from mpu_cli.text.stored import Stored, packed
+from mpu_cli.text.stored import Sidecars, Stored, packed
 
 _log = logging.getLogger(__name__)
 

@@ -47,8 +47,7 @@ from mpu_cli.text.analyzer import (
 from mpu_cli.text.labels import Labels, read_labels
 from mpu_cli.text.languages import TextIn, language_of, of_collection
 from mpu_cli.text.records import Fields
-from mpu_cli.text.sidecars import from_one
-from mpu_cli.text.stored import Stored
+from mpu_cli.text.stored import Stored, from_one
 
 _LEAST_MERGED = 1 << 20
 _LEAD_WEIGHT = np.float32(0.5)  # relative to the whole text

@@ -23,7 +23,7 @@ from mpu_cli.svmlight.streams import open_output, refuse_unreadable, stem
 from mpu_cli.text.labels import Labels
 from mpu_cli.text.records import Record, form_and_fields, is_corpus, open_records
 from mpu_cli.text.rewriting import Reason, Retagged, Rewriter
-from mpu_cli.text.sidecars import Sidecars
+from mpu_cli.text.stored import Sidecars
 from mpu_cli.text.vectorizer import read_vectorization
 
 _DATA_SUFFIXES = tuple(f".svm{suffix}" for suffix in ("", *COMPRESSED))

@@ -54,7 +54,7 @@ from mpu_cli.runtime.run import Bytes, Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Dataset, gathered, iter_chunks
 from mpu_cli.svmlight.streams import Files, bytes_of, refuse_unreadable
-from mpu_cli.text.sidecars import Sidecars
+from mpu_cli.text.stored import Sidecars
 
 _DECIDING_METRIC = "micro_f1"
 _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}

@@ -44,8 +44,7 @@ from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_li
 from mpu_cli.text.analyzer import batches
 from mpu_cli.text.languages import languages_of, strangers
 from mpu_cli.text.records import Fields, Record, RecordReader, form_and_fields, format_of, open_records
-from mpu_cli.text.sidecars import Sidecars, from_one, wrong_number_of_ids
-from mpu_cli.text.stored import unpacked
+from mpu_cli.text.stored import Sidecars, from_one, unpacked, wrong_number_of_ids
 
 
 def in_folder(folder: str | Path, sources: Sequence[str]) -> dict[str, Path]:

@@ -28,7 +28,7 @@ from mpu_cli.review.page import rendered
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
-from mpu_cli.text.sidecars import Sidecars
+from mpu_cli.text.stored import Sidecars
 from mpu_cli.version import __version__
 
 Row = tuple[Any, ...]

@@ -25,8 +25,7 @@ from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import Counted, bytes_of, open_output
 from mpu_cli.text.fields import value_of
 from mpu_cli.text.records import Fields, RecordReader, format_of, open_records
-from mpu_cli.text.sidecars import Sidecars, made_with
-from mpu_cli.text.stored import Records
+from mpu_cli.text.stored import Records, Sidecars, made_with
 
 
 def _allowed(

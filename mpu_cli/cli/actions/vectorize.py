@@ -45,8 +45,7 @@ from mpu_cli.text.records import (
     no_field,
     open_records,
 )
-from mpu_cli.text.sidecars import from_one
-from mpu_cli.text.stored import Records, written
+from mpu_cli.text.stored import Records, from_one, written
 from mpu_cli.text.vectorizer import Vectorization, Vectorizer, check_target, read_vectorization, write_directory
 
 _MOST_LISTED = 20  # bad records

@@ -19,7 +19,7 @@ from mpu_cli.svmlight.reader import read
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.labels import read_labels, read_thesaurus
 from mpu_cli.text.records import FORMATS, Fields, Record, RecordReader, clean
-from mpu_cli.text.sidecars import Sidecars
+from mpu_cli.text.stored import Sidecars
 from mpu_cli.text.vectorizer import Vectorizer
 from tests.bundle.corpus import Choices, change_bytes, cut
 from tests.line_limit import line_limit
