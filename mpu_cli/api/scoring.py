@@ -14,7 +14,9 @@ from mpu_cli.api.arrays import as_csr, columns_of, in_order_of, indicator, rates
 from mpu_cli.core.features import entry_rows, with_values
 from mpu_cli.core.predictions import stored
 from mpu_cli.errors import DataError
-from mpu_cli.evaluation import bootstrap, incomplete
+from mpu_cli.evaluation import incomplete
+from mpu_cli.evaluation.compare import Counts
+from mpu_cli.evaluation.compare import intervals as bootstrap_intervals
 from mpu_cli.evaluation.incomplete import PropensityScoredMetrics
 from mpu_cli.evaluation.metrics import RankingMetrics
 from mpu_cli.runtime.options import (
@@ -82,10 +84,10 @@ def corrected_metrics(
     weighted = _weighted(truth, rates_in_order(columns_of(y_true), c))
     sizes = [np.bincount(predicted.indices, minlength=truth.shape[1]), weighted.sum(axis=0)]
     occurring = np.flatnonzero((sizes[0] > 0) | (sizes[1] > 0))
-    counts = bootstrap.Counts.of([(weighted, predicted)], labels=occurring)
+    counts = Counts.of([(weighted, predicted)], labels=occurring)
     sums = (part.sum(axis=0)[:-1] for part in (counts.hits, counts.predicted, counts.truth))
     metrics: dict[str, Any] = incomplete.estimates(*sums)
-    return metrics | ({"intervals": bootstrap.intervals(counts, incomplete=True)} if intervals else {})
+    return metrics | ({"intervals": bootstrap_intervals(counts, incomplete=True)} if intervals else {})
 
 
 def incomplete_f1_scorer(c: ArrayLike) -> Any:

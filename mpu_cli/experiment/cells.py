@@ -25,8 +25,7 @@ from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.predictions import stored
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.evaluation.bootstrap import SET_METRICS
-from mpu_cli.evaluation.compare import Comparison, Form, metric_names
+from mpu_cli.evaluation.compare import SET_METRICS, Comparison, Form, metric_names
 from mpu_cli.evaluation.incomplete import FEWEST_INSTANCES, Propensities, corrected_metrics
 from mpu_cli.evaluation.metrics import Reliability
 from mpu_cli.experiment.methods import fit_and_predict

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from mpu_cli.cli.actions.evaluate import print_comparison
-from mpu_cli.evaluation.bootstrap import Difference
+from mpu_cli.evaluation.compare import Difference
 from tests.conftest import DIGITS
 
 

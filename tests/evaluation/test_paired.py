@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.metrics import f1_score, precision_score, recall_score
 
-from mpu_cli.evaluation.bootstrap import Counts, compare, ranking_gains
+from mpu_cli.evaluation.compare import Counts, compare, ranking_gains
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.evaluation.metrics import RankingMetrics
 from tests.hypotheses import examples

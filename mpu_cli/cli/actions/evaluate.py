@@ -24,23 +24,21 @@ from mpu_cli.errors import (
     for_terminal,
     without_secrets,
 )
-from mpu_cli.evaluation.bootstrap import (
+from mpu_cli.evaluation.compare import (
     SAMPLES_F1,
     SET_METRICS,
-    Counts,
-    Difference,
-    compare,
-    intervals,
-    ranking_gains,
-    ranking_names,
-)
-from mpu_cli.evaluation.compare import (
     THRESHOLD,
     Comparison,
+    Counts,
+    Difference,
     Form,
+    compare,
+    intervals,
     labels_from_scores,
     lockstep,
     metric_names,
+    ranking_gains,
+    ranking_names,
 )
 from mpu_cli.evaluation.incomplete import Propensities, corrected, corrected_metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1

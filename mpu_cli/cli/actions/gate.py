@@ -16,7 +16,7 @@ from mpu_cli.cli.commands import KS, Acceptance
 from mpu_cli.cli.messages import warn
 from mpu_cli.core.labels.problem import hashes_of
 from mpu_cli.errors import BusyError, FilesError, InputError, ModelError, shown, without_secrets
-from mpu_cli.evaluation.bootstrap import Counts, Difference, compare, ranking_gains
+from mpu_cli.evaluation.compare import Counts, Difference, compare, ranking_gains
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.text.stored import is_same
