@@ -14,7 +14,7 @@ import click
 
 from mpu_cli.cli import fail
 from mpu_cli.errors import MpuError
-from mpu_cli.runtime.urls import open_url
+from mpu_cli.runtime.files import open_url
 
 BASE_URL = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multilabel/"
 

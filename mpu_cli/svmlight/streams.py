@@ -19,9 +19,8 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted, shown
-from mpu_cli.runtime.files import Joined, ReadFile, replacing
+from mpu_cli.runtime.files import Joined, ReadFile, open_url, replacing
 from mpu_cli.runtime.run import Bytes
-from mpu_cli.runtime.urls import open_url
 from mpu_cli.svmlight.grammar import (
     COMPRESSED,
     MAX_LINE_BYTES,

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mpu_cli.errors import InputError
-from mpu_cli.runtime.urls import open_url
+from mpu_cli.runtime.files import open_url
 from mpu_cli.svmlight.streams import file_name, is_url
 
 DATA = bytes(range(256)) * 9000  # more than two buffers
