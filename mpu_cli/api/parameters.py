@@ -55,9 +55,8 @@ class _Jobs(Threads):
         return int(super().check(value))
 
 
-# What differs in Python: names as in scikit-learn, kinds that take other values, and help without the form of a file.
+# What differs in Python: names as in scikit-learn, and kinds that take other values.
 _IN_PYTHON: dict[str, dict[str, Any]] = {
-    "c": {"help": options_of(Options)["c"].help.partition(" A file ")[0]},
     "cost": {"name": "C"},
     "seed": {"name": "random_state", "kind": _RandomState(0)},
     "jobs": {"name": "n_jobs", "kind": _Jobs(-1)},

@@ -55,7 +55,7 @@ def option(
         how["is_flag"] = True
     elif isinstance(kind, Kind):
         how["type"] = Parsed(kind.written, kind.parse, kind.words)
-        help += f"  [{kind.range}]" * bool(kind.range and not kind.words)
+        help += kind.of_file + f"  [{kind.range}]" * bool(kind.range and not kind.words)
     else:
         how["type"] = click.Choice(kind) if isinstance(kind, tuple) else kind
     if default is not None:

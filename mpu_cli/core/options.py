@@ -58,7 +58,7 @@ class FrequencyOptions:
         Integer(2, MOST_INSTANCES, words=(AUTO,)), None, "Cross-validation folds. auto: 2 to 5, fewer for large data."
     )
     sample: int = declared(
-        Integer(1, MOST_INSTANCES), 20_000, "Choose c, C and eta0 on at most N instances, drawn at random."
+        Integer(1, MOST_INSTANCES), 20_000, "Choose c, C and eta0 on at most this many instances, drawn at random."
     )
 
 
@@ -86,7 +86,7 @@ class Options(FrequencyOptions):
         PerLabel(LEAST_FREQUENCY, 1, some=True, words=(AUTO,)),
         None,
         "Label frequency: the share of the true labels that is annotated. auto: estimated, for each label if "
-        "labels clearly differ. 1: a missing label is a negative. A file has one line `label c` per label.",
+        "labels clearly differ. 1: a missing label is a negative.",
     )
     threshold: str | float = declared(
         replace(PROBABILITY, words=CRITERIA),

@@ -43,6 +43,7 @@ class Kind:
     metavar: ClassVar[str] = ""  # placeholder for other values in the help
     type: ClassVar[str] = ""  # type of other values in the documentation
     range: ClassVar[str] = ""  # range of numbers, in words
+    of_file: ClassVar[str] = ""  # a sentence about the form of a file, for the help of the command line
 
     def parse(self, text: str) -> Any:
         """Return the value that a text represents; ValueError, with a message for users, if it is invalid."""
@@ -173,6 +174,7 @@ class PerLabel(Real):
 
     some: bool = False  # whether NaN is allowed for labels whose number is unknown
     metavar = "number|file"
+    of_file = " A file has one line `label c` per label."
 
     @property
     def type(self) -> str:  # type: ignore[override]
@@ -307,6 +309,6 @@ def _described(options: Iterable[Option]) -> str:
     entries = []
     for option in options:
         kind = option.kind.documented + " or None" * (option.default is None and not option.has_auto)
-        text = textwrap.fill(option.help, 112, initial_indent=" " * 4, subsequent_indent=" " * 4)
+        text = textwrap.fill(option.help, 112, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)
         entries.append(f"{option.name} : {kind}\n{text}")
     return "\n".join(entries)

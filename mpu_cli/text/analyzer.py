@@ -62,19 +62,19 @@ class TextOptions:
     lead: str | int | None = declared(
         Integer(0, words=(AUTO, LINE, DASH)),
         None,
-        "Beginning of a text whose words count more: its first line, the part before a dash, N words, or 0. auto: as "
-        "the texts suggest.",
+        "Beginning of a text whose words count more: its first line, the part before a dash, this many words, or 0. "
+        "auto: as the texts suggest.",
     )
     min_df: int | None = declared(
         Integer(1, words=(AUTO,)),
         None,
-        "Keep features in at least N texts. auto: 1 to 3, by the number of texts.",
+        "Keep features in at least this many texts. auto: 1 to 3, by the number of texts.",
     )
-    max_features: int | None = declared(Integer(1), None, "Keep at most N features, those in most texts.")
+    max_features: int | None = declared(Integer(1), None, "Keep at most this many features, those in most texts.")
     hashing: int | None = declared(
         Integer(8, 30),
         None,
-        "Number features by a hash of N bits, without a vocabulary.",
+        "Number features by a hash of this many bits, without a vocabulary.",
     )
 
     @property

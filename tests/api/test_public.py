@@ -47,9 +47,9 @@ def test_all_names_are_there_and_documented():
 
 
 @pytest.mark.parametrize("name", ["MPUClassifier", "Vectorizer"])
-def test_parameters_are_described_without_files_and_options_of_commands(name):
+def test_parameters_are_described_without_files_options_and_placeholders_of_commands(name):
     described = getattr(mpu_cli, name).__doc__.partition("Parameters")[2].partition("Attributes")[0]
-    assert not re.search(r"\bfile\b|--[a-z]", described)
+    assert not re.search(r"\bfile\b|--[a-z]|\bN\b|\w-\n", described)
 
 
 @slow_uncompiled
