@@ -83,7 +83,8 @@ def estimate_c(
         true c is higher. If (nearly) every annotated instance has exactly one label, c is unknown: NaN, without an
         interval.
         With `per_label`: SingleFrequencies, whose `c`, `intervals` (90 %) and `pooled` have an entry for each column
-        of y, NaN if unknown; `pooled` marks labels with too few annotations, whose c comes from the other labels.
+        of y, NaN if unknown; `pooled` marks labels whose c comes from other labels: those with few annotations, or all
+        if labels do not clearly differ.
 
     Examples
     --------

@@ -200,8 +200,7 @@ def print_rates(rows: list[dict[str, Any]], names: list[str], digits: int) -> No
             *(row["interval"] or ["", ""]),
             "unknown" if row["missing"] is None else f"{row['missing']:,.{digits}f}",
             "c is only assumed" * (row["missing"] is None)
-            or "few annotations" * row["pooled"]
-            or "unreliable" * row.get("unreliable", False),
+            or ", ".join(["c is not its own"] * row["pooled"] + ["unreliable"] * row.get("unreliable", False)),
         ]
         for row in rows
     ]

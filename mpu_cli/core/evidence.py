@@ -79,10 +79,11 @@ class Scored:
         assert self.probabilities is not None and estimates.estimate is not None  # c was estimated from them
         if estimates.single is not None:
             return estimates.single
+        sample, labels = self.sample, self.population.labels
         with self._run.step("estimating c of each label"):
-            cells = CountedCells.of(self.probabilities, self.sample.labels, self.sample.verified)
-            of_columns = alike(cells, estimates.estimate)
-            return self.sample.of_every_label(of_columns, self.sample.columns, estimates.estimate.c)
+            cells = CountedCells.of(self.probabilities, sample.labels, sample.verified)
+            c = estimates.frequency(estimates.rates(labels.shape[1]), self.population).of_annotations(labels)[1]
+            return sample.of_every_label(alike(cells, estimates.estimate, c[sample.columns]), sample.columns, c)
 
     def answered(self) -> tuple[questions.ScoredCells, Answers] | None:
         """Return the cells of the sample with scores, and the answers on unannotated ones; None without scores."""

@@ -230,10 +230,10 @@ class Sample:
         left_out = tuple(columns[list(estimate.left_out)].tolist())
         return replace(estimate, labels=columns[estimate.labels], left_out=left_out)
 
-    def of_every_label(self, single: SingleFrequencies, columns: np.ndarray, c: float) -> SingleFrequencies:
+    def of_every_label(self, some: SingleFrequencies, columns: np.ndarray, c: np.ndarray | float) -> SingleFrequencies:
         """Return the frequencies of all labels, from those of some columns, and c for the others."""
         labels, verified = self.population.labels, self.population.verified
-        every = single.of_all(labels.shape[1], columns, c)
+        every = some.of_all(labels.shape[1], columns, c)
         return every.at_least(least_frequencies(labels, verified)[0])
 
     def answered(self, probabilities: np.ndarray, answers: Answers) -> tuple[ScoredCells, Answers]:

@@ -89,21 +89,17 @@ def test_a_table_per_label(run, corrupted):
     report = estimate(run, path, "--per-label")
     rows = report["per_label"]
     assert [row["label"] for row in rows] == list(range(1, 19))
-    assert {row["pooled"] for row in rows} == {True, False}
     assert report["missing"] == pytest.approx(sum(row["annotations"] for row in rows) * (1 / report["c"] - 1))
     assert sum(row["missing"] for row in rows) == pytest.approx(report["missing"])
     table = run("estimate-c", path, *LINEAR, "--per-label", "-q").stdout.partition("\nlabel  ")[2].splitlines()
     assert table[0].split() == ["annotations", "c", "90", "%", "from", "to", "missing"]
     for row, line in zip(rows, table[1:], strict=True):
         low, high = row["interval"]
-        assert row["pooled"] == (row["annotations"] < 50)
+        assert row["pooled"] and row["c"] == report["c"]
         assert 0 < low <= row["c"] <= high <= 1
         assert row["unreliable"] == (high - low > 0.5)
-        if row["pooled"]:
-            assert row["c"] == report["c"]
         assert line.split()[:3] == [str(row["label"]), str(row["annotations"]), f"{row['c']:.4f}"]
-        assert line.endswith("few annotations") == row["pooled"]
-        assert line.endswith("unreliable") == (row["unreliable"] and not row["pooled"])
+        assert line.endswith("  c is not its own" + ", unreliable" * row["unreliable"])
 
 
 @pytest.mark.parametrize("seed", range(3))

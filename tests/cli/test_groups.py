@@ -30,7 +30,10 @@ def collection(tmp_path_factory):
 
 def test_estimate_c_shows_the_worst_group_first(run, collection):
     news, groups, *_, missing = collection
-    report = run.json("estimate-c", news, "--groups", groups, "--features", "linear", "-q")
+    report = run.json("estimate-c", news, "--groups", groups, "--features", "linear", "--per-label", "-q")
+    for row in report["per_label"]:  # c of a label is what those of groups imply, by which its labels are missing
+        assert row["annotations"] * (1 / row["c"] - 1) == pytest.approx(row["missing"])
+        assert row["interval"][0] <= row["c"] <= row["interval"][1]
     rows = {row["group"]: row for row in report["per_group"]}
     assert rows["archive"]["c"] == pytest.approx(0.4, abs=0.06)
     assert rows["library"]["c"] == pytest.approx(0.9, abs=0.06)
@@ -90,7 +93,8 @@ def test_train_and_complete_use_it(run, collection, tmp_path):
     assert listed["groups"] > listed["one"] + 0.05  # most are missing there
     shown = run("train", news, "--groups", groups, "-o", tmp_path / "m", *QUICK[:-1]).stdout
     assert "archive" in shown.split("\n\n")[1]
-    run.ok("info", tmp_path / "m")
+    (label,) = run.json("info", tmp_path / "m", "--label", 1)["of_labels"]
+    assert label["c"] == pytest.approx(label["annotated"] / label["true"])
 
 
 def test_fit_takes_them_as_the_command_does(run, collection, tmp_path):

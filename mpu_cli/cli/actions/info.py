@@ -94,14 +94,15 @@ class _Described:
         """
         model, origin, weights = self.model, self.origin, explain(self.model.predictor, k)
         annotated = None if origin is None else origin.annotated[k]
+        true = float(origin.true[k]) if origin is not None and annotated else None
         is_linear = model.predictor.rbf is None
         return {
             "label": int(model.label_ids[k]),
             "name": self._name(k),
-            "c": float(model.c[k]),
+            "c": annotated / true if annotated and true and "c_by_group" in model.options else float(model.c[k]),
             "threshold": float(model.predictor.thresholds[k]),
             "annotated": annotated,
-            "true": float(origin.true[k]) if origin is not None and annotated else None,
+            "true": true,
             "features_for": self._features(weights.features, top) if is_linear else None,
             "features_against": self._features(-weights.features, top, -1) if is_linear else None,
             "own": None if weights.leans_on is None else float(weights.leans_on[k]),

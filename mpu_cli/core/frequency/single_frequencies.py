@@ -55,14 +55,14 @@ class SingleFrequencies:
 
     c: np.ndarray  # float64, shape (q,)
     intervals: np.ndarray  # float64, shape (q, 2): 90 %
-    # bool, shape (q,): whether c comes from other labels, or from all small groups or instances, because there are too
-    # few annotations
+    # bool, shape (q,): whether c comes from other labels, since labels do not clearly differ or annotations are few; or
+    # from all small groups or instances
     pooled: np.ndarray
     # bool, shape (q,): whether each annotated instance of a group has one label, so that c is unknown; empty for labels
     unknown: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
 
-    def of_all(self, q: int, columns: np.ndarray, c: float) -> "SingleFrequencies":
-        """Return frequencies of q labels: these at `columns`; the others have c of all labels."""
+    def of_all(self, q: int, columns: np.ndarray, c: np.ndarray | float) -> "SingleFrequencies":
+        """Return frequencies of q labels: these at `columns`; the others have c, a number or one for each label."""
         rates, intervals = np.full(q, c), np.tile([CEILINGS[0], 1.0], (q, 1))
         pooled = np.ones(q, bool)
         rates[columns], intervals[columns], pooled[columns] = self.c, self.intervals, self.pooled
@@ -118,10 +118,10 @@ def differ(cells: CountedCells) -> bool:
     return agreement(cells)[1] > _DIFFER
 
 
-def alike(cells: CountedCells, of_all: FrequencyEstimate) -> SingleFrequencies:
-    """Return c of all labels for each, with intervals for single labels, which may differ unnoticed."""
-    c = np.full(cells.annotated.shape[1], of_all.c)
-    return _with_intervals(cells, of_all, c, _likelihoods(cells), agreement(cells)[0])
+def alike(cells: CountedCells, of_all: FrequencyEstimate, c: np.ndarray) -> SingleFrequencies:
+    """Return c of all labels or groups, as it applies to each label, with intervals: labels may differ unnoticed."""
+    single = _with_intervals(cells, of_all, c, _likelihoods(cells), agreement(cells)[0])
+    return replace(single, pooled=np.ones(len(c), bool))
 
 
 def _with_intervals(
