@@ -20,10 +20,10 @@ from scipy.special import logit
 from mpu_cli.core.features import with_values
 from mpu_cli.core.frequency.estimators import Z_90
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import missing
 from mpu_cli.core.labels.problem import Verdict, counts_by_chance
 from mpu_cli.core.predictions import FEW_LABELS, Cells, Predictions, blocks, f1_score, values_at
+from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import DataError
 
 _CELLS = 1 << 21  # in a block
@@ -191,8 +191,7 @@ def suggest(
 def missing_labels(
     annotated: csr_array,
     frequency: LabelFrequency,
-    reviewed: ReviewedFrequency | None = None,
-    range_of_c: tuple[float, float] = (1.0, 1.0),
+    estimates: Estimates = Estimates(),  # noqa: B008
 ) -> tuple[Count, Count]:
     """Estimate how many true labels are not annotated, including those found since, except in complete instances.
 
@@ -202,8 +201,7 @@ def missing_labels(
     and no fewer than were found.
 
     `annotated`: bool, shape (n, q).
-    `reviewed`: the source of the frequency, if it comes from human decisions.
-    `range_of_c`: the ends of the interval of c, in multiples of c.
+    `estimates`: the sources of the frequency.
     Returns: `of_labels`: arrays of shape (q,), NaN for unknown ends; `of_all`: numbers.
 
     >>> annotated = csr_array(np.arange(100)[:, None] < 30)
@@ -213,7 +211,7 @@ def missing_labels(
     """
     by_chance, c = frequency.of_annotations(annotated)
     cells = counts_by_chance(annotated, frequency.verified)[1]
-    room = cells - by_chance
+    room, reviewed = cells - by_chance, estimates.reviewed
     if reviewed is not None:
         expected = missing(by_chance, cells, reviewed.rates, reviewed.c)
         low, high = (by_chance * (1 / end - 1) for end in reviewed.intervals.T[::-1])
@@ -221,9 +219,14 @@ def missing_labels(
         of_all = [by_chance.sum() * (1 / end - 1) for end in (reviewed.c, *reviewed.interval[::-1])]
     else:
         expected, low, high = by_chance * (1 - c) / c, *np.full((2, len(c)), np.nan)
-        least, most = ((by_chance * (1 / np.minimum(c * ratio, 1) - 1)).sum() for ratio in range_of_c[::-1])
-        spread = Z_90 * np.sqrt((expected / c).sum()) * (range_of_c == (1.0, 1.0))  # if c is given, only chance counts
-        of_all = [expected.sum(), max(least - spread, 0.0), max(most + spread, expected.sum())]  # of equals, rounded
+        total, basis = expected.sum(), estimates.overall if estimates.are_estimated else None
+        if basis is None or basis.interval is None:  # only chance counts
+            spread = Z_90 * np.sqrt((expected / c).sum())
+            least, most = max(total - spread, 0.0), total + spread
+        else:  # where labels differ, the total is in proportion to that of one c for all
+            annotations = total / (1 / basis.c - 1) if basis.c < 1 else by_chance.sum()
+            least, most = (annotations * (1 / end - 1) for end in basis.interval[::-1])
+        of_all = [total, min(least, total), max(most, total)]  # of equals, rounded
     found = found_labels(annotated, frequency).sum(axis=0)
     of_labels = Count(*(np.maximum(np.minimum(numbers, room), found) for numbers in (expected, low, high)))
     return of_labels, Count(*np.maximum(np.minimum(of_all, room.sum()), found.sum()).tolist())

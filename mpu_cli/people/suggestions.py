@@ -372,7 +372,7 @@ def find(
         probabilities = given_other_labels(evidence, labels, run)
     found = found_labels(labels, frequency)
     with run.step("listing labels"):
-        of_labels, of_all = missing_labels(labels, frequency, estimates.reviewed, estimates.range_of_c)
+        of_labels, of_all = missing_labels(labels, frequency, estimates)
         remaining = Count(*(max(count - found.nnz, 0.0) for count in vars(of_all).values()))
         second = np.zeros(0, int) if problem.second is None else problem.second
         n_annotated = positive.nnz - positive[second].nnz

@@ -172,7 +172,7 @@ def test_probabilities_add_up_to_what_is_missing_and_are_right(sparse, depth):
     by = by_answers(predictions, labels, frequency, answers, reviewed)
     listed = suggest(predictions, labels, frequency, Choice(), correction=at_expected_c(by))
     right = true[listed.rows, listed.columns]
-    missing = missing_labels(labels, frequency, reviewed)[1]
+    missing = missing_labels(labels, frequency, Estimates(reviewed=reviewed))[1]
     verified = at_expected_c(by)(posterior_at(p, frequency, answers.rows, answers.columns)).sum()
     assert listed.probabilities.sum() + verified == pytest.approx(missing.expected, rel=0.02)
     assert missing.low < right.sum() + answers.true.sum() < missing.high

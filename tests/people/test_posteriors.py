@@ -5,9 +5,10 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency
 from mpu_cli.core.labels.problem import VerifiedLabels
 from mpu_cli.core.predictions import Cells
+from mpu_cli.core.selection import Estimates
 from mpu_cli.people import posteriors
 from mpu_cli.people.posteriors import Choice, missing_labels, suggest, unannotated_posterior, worth_filling_in
 
@@ -105,13 +106,28 @@ def test_intervals_of_counts_hold_where_c_is_near_either_end_of_its_interval(tru
     p = 0.8 * expit(rng.normal(-3, 2, (20_000, 3)))
     truth = rng.random(p.shape) < p
     annotated = csr_array(truth & (rng.random(p.shape) < true_c))
-    frequency, range_of_c = LabelFrequency.of(0.5, p.shape), (0.8, 1.2)
+    frequency, estimates = (
+        LabelFrequency.of(0.5, p.shape),
+        Estimates(earlier=EarlierEstimate(np.full(3, 0.5), 0.5, (0.4, 0.6))),
+    )
     missing = truth & ~annotated.toarray()
-    of_labels, of_all = missing_labels(annotated, frequency, range_of_c=range_of_c)
+    of_labels, of_all = missing_labels(annotated, frequency, estimates)
     assert of_all.low <= missing.sum() <= of_all.high
     assert np.isnan([of_labels.low, of_labels.high]).all()  # c of single labels is not known so well
     chance_alone = missing_labels(annotated, frequency)[1]
     assert not chance_alone.low <= missing.sum() <= chance_alone.high
+
+
+def test_where_labels_differ_the_interval_is_that_of_c_of_all():
+    """At its upper end of 1, nothing is missing."""
+    annotated, rates = csr_array(np.arange(1000)[:, None] < [300, 100]), np.array([0.75, 0.25])
+    ends = [
+        missing_labels(
+            annotated, LabelFrequency.of(rates, (1000, 2)), Estimates(earlier=EarlierEstimate(rates, 0.5, of))
+        )[1]
+        for of in ((0.4, 1.0), (0.4, 0.8))
+    ]
+    assert [(of_all.expected, of_all.low, of_all.high) for of_all in ends] == [(400, 0, 600), (400, 100, 600)]
 
 
 def test_no_fewer_are_missing_than_were_found():

@@ -140,7 +140,7 @@ def _missing(estimates: Estimates, data: TrainingData) -> tuple[Count, Count]:
     of_file = slice(data.instances_of_file)
     frequency = estimates.frequency(estimates.rates(len(data.ids)), data).rows(of_file)
     frequency = replace(frequency, verified=frequency.verified and frequency.verified.of_single_cells())
-    return missing_labels(data.labels[of_file], frequency, estimates.reviewed)
+    return missing_labels(data.labels[of_file], frequency, estimates)
 
 
 def by_people(found: dict[str, Any]) -> list[str]:
