@@ -247,8 +247,13 @@ def test_labels_may_differ_where_instances_have_one_label_each(run, tmp_path):
     trained = run("train", path, "-o", tmp_path / "m", *QUICK)
     assert re.search(r"\nc +unknown: .* by label, scores suggest 0\.\d+ to [01]\.\d+", trained.stdout)
     assert "if each c is right" in trained.stdout
-    assert run.json("info", tmp_path / "m")["c"]["assumption"].startswith("every true label is annotated")
+    described = run.json("info", tmp_path / "m")["c"]
+    assert described["assumption"].startswith("every true label is annotated") and described["overall"] is None
     assert estimate(run, path)["by_label"] is True
+    path = write(tmp_path / "several.svm", true, annotated, form="d")
+    run.ok("train", path, "-o", tmp_path / "several", *QUICK)
+    of_labels, of_all = run.json("info", tmp_path / "several")["c"], estimate(run, path)
+    assert (of_labels["overall"], of_labels["interval"]) == (of_all["c"], of_all["interval"])
 
 
 def test_answers_tell_c_where_instances_have_one_label_each(run, one_each, tmp_path):

@@ -76,7 +76,7 @@ def test_a_stream_has_a_name_and_no_size(run, tmp_path):
 
 def test_people_read_what_json_has_by_the_same_names(run, news):
     lines = dict(line.split(" ", 1) for line in readable(run, news, "--label", "elections").splitlines() if " " in line)
-    assert (lines["levels"], lines["c.mean"], lines["c.estimated"], lines["c.interval"]) == ("2", "0.5", "no", "-")
+    assert (lines["levels"], lines["c.overall"], lines["c.estimated"], lines["c.interval"]) == ("2", "0.5", "no", "-")
     assert (lines["origin.instances"], lines["origin.options.c"]) == ("40", "0.5")
     assert (lines["origin.source"], lines["origin.versions.mpu"]) == (str(news.with_suffix(".svm")), __version__)
     assert (lines["annotated"], lines["true"]) == ("10", "20")

@@ -49,7 +49,7 @@ class _Described:
             "knows_texts": model.packed_vectorizer is not None,
             "c": {
                 "lowest": float(c.min()),
-                "mean": float(c[0] if (c == c[0]).all() else c.mean()),
+                "overall": float(c[0]) if (c == c[0]).all() else options.get("c_overall"),  # in the interval
                 "highest": float(c.max()),
                 "estimated": bool(options.get("c_estimated")),  # and not set
                 "known": (is_known := options.get("c_known", True)),
