@@ -307,7 +307,7 @@ def instances_to_review(width: float, c: float, labels_per_instance: float) -> i
     def is_enough(m: int) -> bool:
         true = m * labels_per_instance
         low, high = betaincinv(c * true + 1, (1 - c) * true + 1, [OUTSIDE / 2, 1 - OUTSIDE / 2])
-        return bool(high - low <= width)
+        return not high - low > width  # SciPy 1.13 returns NaN for huge numbers
 
     numbers = range(1, 1 << 40)
     return numbers[bisect_left(numbers, True, key=is_enough)]
