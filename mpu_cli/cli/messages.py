@@ -147,10 +147,11 @@ def output_report(report: dict[str, Any], is_json: bool, printed: Callable[[dict
         printed(report)
 
 
-def first_of_all(interval: Sequence[float] | None) -> str:
-    """Return advice if the interval of c, estimated from annotations alone, is too wide; otherwise an empty text."""
-    is_wide = interval is not None and interval[1] - interval[0] > _WIDE
-    return f"answer 40 questions, since annotations alone leave c open: {QUESTIONS}" * is_wide
+def first_of_all(assumption: str | None, interval: Sequence[float] | None) -> str | None:
+    """Return advice if c comes from annotations alone, with an assumption, and its interval is too wide."""
+    if assumption is None or not interval or interval[1] - interval[0] <= _WIDE:
+        return None
+    return f"answer 40 questions, since annotations alone leave c open: {QUESTIONS}"
 
 
 def present(**values: Any) -> dict[str, Any]:

@@ -119,6 +119,7 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
         found["c_if_one_label_each"] = basis.c
     found |= {"labels": len(data.ids), "instances": data.instances_of_file}
     found |= {"predictable": pooled is not None and pooled.predictable} | present(assumption=estimates.assumption)
+    found |= present(advice=first_of_all(estimates.assumption, found.get("interval")))
     if reviewed is not None:
         used = np.union1d(np.flatnonzero(reviewed.true), () if data.answers is None else data.answers.columns)
         by = "questions" if reviewed.answers else "reviewed" if data.sampled is not None else "complete"
@@ -197,8 +198,8 @@ def _lines(report: dict[str, Any]) -> dict[str, str]:
         lines |= {"rests on": "; ".join(people), "assumes": "that these were drawn at random and are right"}
         alone = report.get("by_annotations_alone")
         return lines | ({} if alone is None else {"annotations alone": f"{alone:.3f}"})
-    if advice := first_of_all(report["interval"]):
-        lines = {"first of all": advice, **lines}
+    if "advice" in report:
+        lines = {"first of all": report["advice"], **lines}
     used = f"{report['labels_used']:,} of {counted(report['labels'], 'label')}"
     if report.get("by_label"):
         used += ", which differ: --per-label shows c of each"

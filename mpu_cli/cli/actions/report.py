@@ -18,7 +18,7 @@ import numpy as np
 from mpu_cli.bundle.writing import now
 from mpu_cli.cli.actions import estimate_c, suggest
 from mpu_cli.cli.actions.review import texts_of
-from mpu_cli.cli.messages import as_json, first_of_all, info, output_report
+from mpu_cli.cli.messages import as_json, info, output_report
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
 from mpu_cli.inputs.training_data import Sources
@@ -102,13 +102,7 @@ def page(source: str, missing: suggest.Listed, report: dict[str, Any], rows: lis
         review=counts.get("review"),
         judged=counts.get("judged"),
         basis=basis,
-        first_of_all=_advice(c),
     )
-
-
-def _advice(c: dict[str, Any]) -> str:
-    """Return what to do first; empty if c comes from people's decisions, or is certain enough."""
-    return first_of_all(c.get("interval")) if "assumption" in c else ""
 
 
 def command(sources: Sources, output: Path, table: Path | None, top: int, run: Run, as_json: bool) -> None:
@@ -143,5 +137,5 @@ def _print_summary(output: Path, report: dict[str, Any]) -> None:
         return
     low, high = (1 - end for end in reversed(c["interval"]))
     info(f"{c['missing_rate']:.1%} of the true labels are missing ({low:.1%} to {high:.1%}); see {output}")
-    if advice := _advice(c):
-        info(advice)
+    if "advice" in c:
+        info(c["advice"])

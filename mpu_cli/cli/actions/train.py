@@ -121,6 +121,7 @@ def train(
         outcome = None if gate is None else gate.test(model, float(data.true_labels(result.chosen).sum()) / len(data))
         thresholds = dict(zip(data.ids.tolist(), predictor.thresholds.tolist(), strict=True))
         shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
+        findings = data.findings(options, predictor, result)
         warnings = data.warnings(result.chosen.estimates) + ([] if outcome is None else outcome.pop("warnings"))
         report = {
             "model": target,
@@ -128,7 +129,8 @@ def train(
             "features": len(model.occurring.indices),
             "labels": len(data.ids),
             **present(labels_never_annotated=len(data.never_annotated) or None, review=data.review),
-            **data.findings(options, predictor, result),
+            **findings,
+            **present(advice=first_of_all(findings.get("c_assumption"), findings.get("c_interval"))),
             **({"thresholds": thresholds} if shared is None else {"threshold": shared}),
             "seconds": seconds,
             "peak_bytes": peak_bytes(),
@@ -181,8 +183,8 @@ def _print_report(report: dict[str, Any]) -> None:
             f"reviewed, {review.sampled:,} of them at random"
         )
     interval, is_known = report.get("c_interval") or None, report.get("c_known", True)
-    if "c_assumption" in report and (advice := first_of_all(interval)):  # c comes from annotations alone
-        lines = {"first of all": advice, **lines}
+    if "advice" in report:
+        lines = {"first of all": report["advice"], **lines}
     lines["c"] = _frequency(report, interval, is_known)
     if "levels" in report:
         by_level = " and ".join(f"{f1:.3f}" for f1 in report["expected_micro_f1_by_level"])
