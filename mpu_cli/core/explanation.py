@@ -49,7 +49,7 @@ def explain(model: StackedModel, k: int) -> Explanation:
     last, q = model.levels[-1], len(model.thresholds)
     rows = [len(features) + q * level + k for level in range(len(model.levels) - 1)]
     to_label = _column(last, k)[len(features) :].reshape(-1, q).sum(axis=0)
-    from_label = np.sum([_row(last, row) for row in rows], axis=0)
+    from_label = dense(last.weights[rows]).astype(float).sum(axis=0)
     return Explanation(features, model.scale * to_label, model.scale * from_label)
 
 
@@ -91,7 +91,3 @@ def named_reasons(
 
 def _column(level: LinearModel, k: int) -> np.ndarray:
     return level.block(slice(k, k + 1)).weights[:, 0].astype(float)
-
-
-def _row(level: LinearModel, i: int) -> np.ndarray:
-    return dense(level.weights[[i]])[0].astype(float)
