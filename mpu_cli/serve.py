@@ -1,7 +1,6 @@
 """Answer HTTP requests with a model that is read again after it has been replaced: ``mpu serve`` (extra ``serve``)."""
 
 import asyncio
-import hashlib
 import logging
 import resource
 import socket
@@ -30,7 +29,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
-from mpu_cli.bundle.loading import manifest_of, parse
+from mpu_cli.bundle.loading import manifest_of, parse, version_of
 from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
 from mpu_cli.errors import DataError, MpuError
 from mpu_cli.names.label_names import quoted
@@ -69,7 +68,7 @@ class Loaded:
     fill_implied: bool  # whether broader labels are filled in, unless a request sets it
     model: TrainedModel
     vectorizer: Vectorizer | None  # converts texts to vectors; None if the model does not contain one
-    version: str  # first 16 digits of the manifest's checksum, as in the name of its file ``training-....json``
+    version: str  # `bundle.loading.version_of`
     state: _States  # of the manifest and the files that it names
 
     @classmethod
@@ -88,8 +87,7 @@ class Loaded:
         vectorizer = (
             None if model.packed_vectorizer is None else Vectorizer.of(unpacked(model.packed_vectorizer, str(path)))
         )
-        version = hashlib.sha256(manifest).hexdigest()[:16]
-        loaded = cls(run, fill_implied, model, vectorizer, version, state)
+        loaded = cls(run, fill_implied, model, vectorizer, version_of(manifest), state)
         # The first prediction loads the names and compiles the kernels; no request should wait for that.
         loaded.answer(Asked(csr_array((1, 1), dtype=np.float32), 1))
         return loaded

@@ -135,9 +135,14 @@ def parse(path: Path, text: bytes) -> Manifest:
         return Manifest(options, n_features, n_labels, n_known, numbers, files, others, pairs)
 
 
+def version_of(manifest: bytes) -> str:
+    """Return a short name of the model with this manifest: the first 16 digits of its checksum."""
+    return hashlib.sha256(manifest).hexdigest()[:16]
+
+
 def origin_name(manifest: bytes) -> str:
     """Return the name of the file that records how a manifest's model was trained (`writing.Origin`)."""
-    return f"training-{hashlib.sha256(manifest).hexdigest()[:16]}.json"
+    return f"training-{version_of(manifest)}.json"
 
 
 @contextmanager

@@ -22,7 +22,6 @@ How a model was trained (`Origin`) is shown by `mpu info`, and not needed for pr
 The checksum is that of the manifest.
 """
 
-import hashlib
 import json
 import logging
 import os
@@ -464,11 +463,10 @@ def described_files(source: Source, states: Sequence[State | None], others: Mapp
     files = []
     for file, state in zip(files_of(source), states, strict=True):
         size = sha256 = None
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             if state is not None:
-                with Path(file).open("rb") as stream:
-                    sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-                size, sha256 = (state[0], sha256) if state_of(file) == state else (None, None)
+                found = checksum(Path(file).resolve())
+                size, sha256 = (state[0], found) if state_of(file) == state else (None, None)
         files.append({"name": without_secrets(file), "bytes": size, "sha256": sha256})
     named = [(option, path) for option, path in others.items() if path is not None]
     return {
