@@ -12,7 +12,7 @@ from functools import cache, partial
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import betainc, betaincinv, xlog1py, xlogy
+from scipy.special import betainc, betaincinv, softmax, xlog1py, xlogy
 
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.labels.problem import Problem, Verdict, VerifiedLabels, least_frequencies
@@ -75,9 +75,7 @@ def of_one(log_likelihood: np.ndarray, automatic: float | None = None) -> Poster
     `log_likelihood`: ndarray, shape (1, J): from one of the functions below, on the grid `FOR_ONE`.
     `automatic`: mean of the prior; default 1/2.
     """
-    return Posterior(
-        FOR_ONE, _normalised(_beta_cells(*_prior(automatic), FOR_ONE) * _exp(log_likelihood)), np.zeros(1, int)
-    )
+    return Posterior(FOR_ONE, softmax(log_likelihood + _log_prior(automatic, FOR_ONE), axis=1), np.zeros(1, int))
 
 
 def of_labels(
@@ -90,13 +88,10 @@ def of_labels(
     `automatic`: mean of the prior of mu; default 1/2.
     """
     patterns, place, count = np.unique(counts, axis=0, return_inverse=True, return_counts=True)
-    likelihood = _exp(log_likelihood(patterns, FOR_LABELS))
-    cells = _label_cells()
-    tiny = np.finfo(float).tiny
-    marginal = np.maximum(likelihood @ cells.T, tiny)
-    prior = np.tile(_beta_cells(*_prior(automatic), _FOR_MU), len(_ALPHAS))
-    weight = _normalised(_exp((count @ np.log(marginal) + np.log(np.maximum(prior, tiny)))[None]))
-    return Posterior(FOR_LABELS, _normalised(likelihood * ((weight / marginal) @ cells)), place.ravel())
+    likelihood, cells = softmax(log_likelihood(patterns, FOR_LABELS), axis=1), _label_cells()
+    marginal = np.maximum(likelihood @ cells.T, np.finfo(float).tiny)
+    weight = softmax(np.tile(_log_prior(automatic, _FOR_MU), len(_ALPHAS)) + count @ np.log(marginal))
+    return Posterior(FOR_LABELS, likelihood * ((weight / marginal) @ cells), place.ravel())
 
 
 def binomial(counts: np.ndarray, grid: Grid) -> np.ndarray:
@@ -132,31 +127,18 @@ def ratio_of_means(numerators: np.ndarray, denominators: np.ndarray, grid: Grid)
     return -((np.log(grid.c) - log_ratio) ** 2)[None] / (2 * variance)
 
 
-def _prior(automatic: float | None) -> tuple[float, float]:
-    """Return the parameters of the Beta prior of mu."""
+def _log_prior(automatic: float | None, grid: Grid) -> np.ndarray:
+    """Return the log probability of each grid cell under the Beta prior: float64, shape (J,)."""
     annotated = _PRIOR_OBSERVATIONS * (0.5 if automatic is None else automatic)
-    return max(annotated, _PRIOR_AT_LEAST), max(_PRIOR_OBSERVATIONS - annotated, _PRIOR_AT_LEAST)
+    a, b = max(annotated, _PRIOR_AT_LEAST), max(_PRIOR_OBSERVATIONS - annotated, _PRIOR_AT_LEAST)
+    return np.log(np.maximum(np.diff(betainc(a, b, grid.edges)), np.finfo(float).tiny))
 
 
 @cache
 def _label_cells() -> np.ndarray:
     """Return the probability of each grid cell for a label, with one row for each (alpha, mu)."""
     alpha, mu = (values.reshape(-1, 1) for values in np.meshgrid(_ALPHAS, _FOR_MU.c, indexing="ij"))
-    return _beta_cells(alpha * mu, alpha * (1 - mu), FOR_LABELS)
-
-
-def _beta_cells(a: np.ndarray | float, b: np.ndarray | float, grid: Grid) -> np.ndarray:
-    """Return the probability of each grid cell under Beta(a, b)."""
-    return np.diff(betainc(a, b, grid.edges), axis=-1)
-
-
-def _exp(log_values: np.ndarray) -> np.ndarray:
-    """Exponentiate rows, each divided by its largest value."""
-    return np.exp(log_values - log_values.max(axis=1, keepdims=True))
-
-
-def _normalised(weights: np.ndarray) -> np.ndarray:
-    return weights / weights.sum(axis=1, keepdims=True)
+    return np.diff(betainc(alpha * mu, alpha * (1 - mu), FOR_LABELS.edges))
 
 
 @dataclass(frozen=True)
