@@ -525,8 +525,8 @@ def choose_features(problem: Problem, options: Options, run: Run) -> tuple[Insta
 def _best_scaling(own: Instances, options: Options, run: Run, tick: Callable[[], None]) -> Instances:
     """Return the instances with unscaled or scaled features, choosing by expected F1.
 
-    All are compared with the same c, the largest one: with features that predict labels badly, c is estimated too low,
-    and the expected F1 too high.
+    All are compared with the same c, that with the largest lower bound: features that predict labels badly show less of
+    it.
     """
     silent, found = run.quiet(), []
     for candidate in (own, *map(own.scaled, SCALINGS)):
@@ -537,7 +537,7 @@ def _best_scaling(own: Instances, options: Options, run: Run, tick: Callable[[],
             found.append((candidate, estimates))
         tick()
     estimated = [estimates for _, estimates in found if estimates is not None]
-    same_c = max(estimated, key=lambda one: one.overall.c, default=None)
+    same_c = max(estimated, key=lambda one: one.overall.c * one.range_of_c[0], default=None)
     best, most = own, 0.0
     for candidate, _ in found:
         with suppress(OverflowingError):

@@ -217,7 +217,8 @@ def estimate(
     cells = cells.of_labels(informative)
     statistic = METHODS[method](cells)
     c, least = statistic.c(np.ones(n)), np.count_nonzero(cells.annotated) / np.count_nonzero(cells.counted)
-    interval, predictable = None, _is_predictable(statistic, cells)
+    interval, lift = None, _lift(statistic, cells)
+    predictable = lift >= 1
     if method == "bbe":
         if folds is None:
             folds = np.random.default_rng(seed).permutation(n) % _FOLDS
@@ -229,8 +230,11 @@ def estimate(
         highest = IMPURITY * max(c, high)
         if of_small[0] >= max(c, high):  # the large bins lack purity
             highest = max(highest, of_small[1])
-        interval = _frequency(max(low, least)), _frequency(max(highest, least))
-        predictable = predictable and interval[1] - interval[0] <= WIDEST
+        low, highest = max(low, least), min(max(highest, least), 1.0)
+        if not predictable:  # then the less the bins stand out, the less they show besides a lower bound
+            c, highest = lift * c + (1 - lift) * (low + 1) / 2, 1.0
+        interval = _frequency(low), _frequency(highest)
+        predictable = predictable and highest - low <= WIDEST
     elif replicates:
         rng = np.random.default_rng(seed)
         values = [statistic.c(rng.multinomial(n, np.full(n, 1 / n))) for _ in range(replicates)]
@@ -254,12 +258,15 @@ def _one_label_each(labels: csr_array) -> bool:
     return bool(few and len(np.unique(labels.indices)) > 1)
 
 
-def _is_predictable(statistic: _Statistic, cells: CountedCells) -> bool:
-    """Return whether the features surely predict the labels in an estimate well."""
+def _lift(statistic: _Statistic, cells: CountedCells) -> float:
+    """Return how far the lower bound of c exceeds the share overall, relative to what reliable estimates need, up to 1.
+
+    From 1 on, the features surely predict the labels in an estimate well.
+    """
     c = statistic.c(np.ones(len(cells.counted)))
     base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.counted[:, statistic.labels])
     lowest = c if statistic.lowest is None else statistic.lowest
-    return bool(lowest >= _PREDICTABLE_LIFT * base or (c >= NEARLY_COMPLETE and lowest >= base))
+    return 1.0 if c >= NEARLY_COMPLETE and lowest >= base else min(float(lowest / (_PREDICTABLE_LIFT * base)), 1.0)
 
 
 def _frequency(value: float) -> float:
@@ -279,7 +286,7 @@ def _best_bin(cells: CountedCells) -> _Statistic:
         thresholds[k], counts[:, k] = ends[best], of_bins[:, best]
     partners = np.full(q, -1)
     by_score = _pooled(cells, thresholds, partners, counts)
-    if _is_predictable(by_score, cells):
+    if _lift(by_score, cells) >= 1:
         return by_score
     found, of_partners = _best_partners(cells)
     better = (found >= 0) & (counts[1] > 0)
