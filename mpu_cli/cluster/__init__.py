@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.runtime.files import State, state_of
+from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.streams import is_url
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Address:
         return "on this machine" if self.is_local else f"at {self.scheduler or self.file}"
 
 
-def connected(address: Address) -> "AbstractContextManager[DaskExecutor]":
+def connected(address: Address, run: Run = DEFAULT_RUN) -> "AbstractContextManager[DaskExecutor]":
     """Connect to a cluster, or start it: `cluster.dask_executor.connected`. Only this imports Dask.
 
     Raises MpuError (Dask is not installed), or as for that function.
@@ -73,7 +74,7 @@ def connected(address: Address) -> "AbstractContextManager[DaskExecutor]":
         from mpu_cli.cluster import dask_executor
     except ImportError as error:
         raise MpuError(f"a cluster needs Dask; install it with: pip install distributed ({error})") from None
-    return dask_executor.connected(address)
+    return dask_executor.connected(address, run)
 
 
 def refuse_other(path: str, state: State | None) -> None:

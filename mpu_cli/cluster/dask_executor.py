@@ -34,7 +34,7 @@ from mpu_cli.cluster import Address
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.options import Real, checked
-from mpu_cli.runtime.run import blas_on_one_thread, in_background, within
+from mpu_cli.runtime.run import DEFAULT_RUN, Run, blas_on_one_thread, in_background, within
 from mpu_cli.runtime.signals import finally_call
 from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.version import __version__
@@ -215,7 +215,7 @@ for kind in (csc_array, csr_array, Dataset, LinearModel):
 
 
 @contextmanager
-def connected(address: Address) -> Iterator[DaskExecutor]:
+def connected(address: Address, run: Run = DEFAULT_RUN) -> Iterator[DaskExecutor]:
     """Connect to a cluster, or start one on this machine.
 
     Each step of connecting takes at most as long as the timeout, and so does leaving.
@@ -228,12 +228,13 @@ def connected(address: Address) -> Iterator[DaskExecutor]:
         file = address.file and str(address.file)  # Dask waits for it
         connect = partial(_Client, cluster, scheduler_file=file, timeout=timeout, set_as_default=False)
         try:
-            client = within(timeout, connect)
-            # Otherwise asyncio prints the state of messages that Dask was about to send when the loop stopped.
-            client.loop.asyncio_loop.set_exception_handler(lambda loop, context: None)
-            leaving.callback(_leave, client, min(timeout, _LEAVE))
-            executor = DaskExecutor(client, timeout)
-            executor.wait_for_worker()
+            with run.step("connecting to the cluster"):
+                client = within(timeout, connect)
+                # Otherwise asyncio prints the state of messages that Dask was about to send when the loop stopped.
+                client.loop.asyncio_loop.set_exception_handler(lambda loop, context: None)
+                leaving.callback(_leave, client, min(timeout, _LEAVE))
+                executor = DaskExecutor(client, timeout)
+                executor.wait_for_worker()
         except MpuError:
             raise
         except Exception as error:  # Dask interprets data from other programs as its own messages

@@ -518,7 +518,7 @@ def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterDa
             "says which labels imply others, but a cluster does not use that: train on one machine, or move the file "
             "away",
         )
-    with connected(on) as executor:
+    with connected(on, run) as executor:
         from mpu_cli.cluster.training import read_files
 
         collection = read_files(executor, files, sources.reading, run)

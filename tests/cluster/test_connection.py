@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from distributed import Client
 from mpu_cli.cluster import Address, absolute
 from mpu_cli.cluster.dask_executor import connected
 from mpu_cli.errors import ClusterError, InputError
+from mpu_cli.runtime.run import Run
 
 TIMEOUT = 0.5
 # Far more than an error takes, and far less than what Dask waits for.
@@ -25,9 +26,11 @@ SOON = 20.0
 
 
 def refused(address: Address, said: str) -> None:
-    start = time.monotonic()
-    with pytest.raises(ClusterError, match=said), connected(replace(address, timeout=TIMEOUT)):
+    start, steps = time.monotonic(), []
+    run = Run(step=lambda name: nullcontext(steps.append(name)))
+    with pytest.raises(ClusterError, match=said), connected(replace(address, timeout=TIMEOUT), run):
         pass
+    assert steps == ["connecting to the cluster"]
     assert time.monotonic() - start < SOON
 
 

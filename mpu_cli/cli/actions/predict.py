@@ -294,7 +294,7 @@ def predict_files(
     """Predict files to their targets, which all workers must reach, like the model. `tick` is called once per file."""
     meant = model.absolute(), checksum(model / MANIFEST)
     files = {absolute(source): target.absolute() for source, target in targets.items()}
-    with connected(on) as executor:
+    with connected(on, run) as executor:
         done = [
             executor.submit(_predict, meant, file, state_of(file), target, output, reading, run.on_a_worker())
             for file, target in files.items()
