@@ -99,8 +99,7 @@ class Top:
         first = np.cumsum(count) - count
         kept = order[np.arange(len(rows)) - first[rows[order]] < self.most]
         largest = csr_array((values[kept], (rows[kept], columns[kept])), shape=shape)
-        largest.sort_indices()  # before 1.15, SciPy keeps the order of the cells
-        return largest
+        return largest.sorted_indices()  # SciPy 1.13 does not sort them
 
     def of_dense(self, predictions: np.ndarray) -> csr_array:
         """Keep the largest in each row of an array (n x q, float32): csr_array of float32, columns of a row ascend.

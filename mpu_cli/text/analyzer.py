@@ -40,9 +40,7 @@ class TextOptions:
     """Options for turning texts into vectors, with the same names in `mpu vectorize` and `Vectorizer`."""
 
     analyzer: str = declared(
-        Kind(words=("word", "char")),
-        "word",
-        "Words and n-grams of words, or n-grams of characters within words.",
+        Kind(words=("word", "char")), "word", "Words and n-grams of words, or n-grams of characters within words."
     )
     ngrams: tuple[int, int] | None = declared(
         Span(1, LONGEST_NGRAM, words=(AUTO,)),
@@ -72,9 +70,7 @@ class TextOptions:
     )
     max_features: int | None = declared(Integer(1), None, "Keep at most this many features, those in most texts.")
     hashing: int | None = declared(
-        Integer(8, 30),
-        None,
-        "Number features by a hash of this many bits, without a vocabulary.",
+        Integer(8, 30), None, "Number features by a hash of this many bits, without a vocabulary."
     )
 
     @property

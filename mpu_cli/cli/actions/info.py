@@ -52,11 +52,9 @@ class _Described:
                 "overall": float(c[0]) if (c == c[0]).all() else options.get("c_overall"),  # in the interval
                 "highest": float(c.max()),
                 "estimated": bool(options.get("c_estimated")),  # and not set
-                "known": (is_known := options.get("c_known", True)),
+                "known": options.get("c_known", True),
                 "assumption": options.get("c_assumption"),  # if c was estimated from annotations alone
-                "interval": options.get("c_by_people", {}).get(
-                    "interval", options.get("c_interval") if is_known else None
-                ),
+                "interval": options.get("c_by_people", {}).get("interval", options.get("c_interval")),
             },
             "thresholds": {"lowest": float(thresholds.min()), "highest": float(thresholds.max())},
             "options": {name: value for name, value in options.items() if name not in _ELSEWHERE},
