@@ -13,8 +13,8 @@ The interval of best bin: its lower end is the share annotated in bins, which ar
 counted on that one. c is larger if some instances of the bins lack the label, which annotations cannot show; in
 simulations, the share that has it is rarely below 1 / `IMPURITY`. If the share in smaller bins is surely larger, c may
 be as large as the upper end of its interval, and is at least the lower end if that is far larger than the share in
-large bins. If features predict labels poorly, it may be 1, and the estimate lies towards the middle of the interval.
-docs/choices/label-frequency.md has the measurements.
+large bins. The worse features predict labels, the nearer the upper end is to 1, and the estimate to the middle of what
+is possible. docs/choices/label-frequency.md has the measurements.
 """
 
 from collections.abc import Callable
@@ -72,8 +72,8 @@ class FrequencyEstimate:
     labels : ndarray of int
         The columns of the labels that were used.
     predictable : bool
-        Whether the annotations show that the features predict some label well. If not, the estimate may be far off, and
-        its interval ends at 1 or is wide. If so, it still rests on `ASSUMPTION`.
+        Whether the annotations show that the features predict some label well. If not, the estimate may be far off.
+        If so, it still rests on `ASSUMPTION`.
     one_label_each : bool
         Whether at least 99 % of the annotated instances have exactly one of several labels. Then c is unknown: if only
         one true label of each instance was annotated, the annotations look as if no label were missing. `c` rests on
@@ -233,7 +233,7 @@ def estimate(
             highest = max(highest, of_small[1])
         low, highest = max(low, least), min(max(highest, least), 1.0)
         if not predictable:  # then the less the bins stand out, the less they show besides a lower bound
-            c, highest = lift * c + (1 - lift) * (low + 1) / 2, 1.0
+            c, highest = lift * c + (1 - lift) * (low + 1) / 2, 1 - max(2 * lift - 1, 0) * (1 - highest)
         interval = _frequency(low), _frequency(highest)
         predictable = predictable and highest - low <= WIDEST
     elif replicates:
