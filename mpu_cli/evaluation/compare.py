@@ -20,7 +20,7 @@ from mpu_cli.core.features import entry_rows, only_entries
 from mpu_cli.core.frequency.estimators import Z_90, Z_95
 from mpu_cli.core.predictions import over
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.evaluation.incomplete import Propensities, PropensityScoredMetrics, corrected
+from mpu_cli.evaluation.incomplete import Propensities, PropensityScoredMetrics, corrected, of_labels
 from mpu_cli.evaluation.metrics import (
     LabelSetMetrics,
     RankingMetrics,
@@ -237,14 +237,12 @@ class Counts:
         """Return the metrics of b samples of the instances, by name, each of shape (b,).
 
         Weights (b x n) are the multiplicity of each instance, n in total. If the truth is incomplete, only precision,
-        recall and F1 are estimated, for complete labels; macro averages may exceed 1.
+        recall and F1 are estimated, for complete labels; macro-precision may exceed 1.
         """
-        true, predicted, hits = ((counts.T @ weights.T).T for counts in (self.truth, self.predicted, self.hits))
-
-        sums = hits.sum(axis=1), predicted.sum(axis=1), true.sum(axis=1)
-        micro = corrected(*sums) if incomplete else precision_recall_f1(*sums)
-        of_labels = precision_recall_f1(hits[:, :-1], predicted[:, :-1], true[:, :-1])
-        macro = [divide(value.sum(axis=1), value.shape[1]) for value in of_labels]
+        counted = [(counts.T @ weights.T).T for counts in (self.hits, self.predicted, self.truth)]
+        of_all, of_each = (corrected, of_labels) if incomplete else (precision_recall_f1, precision_recall_f1)
+        micro = of_all(*(part.sum(axis=1) for part in counted))
+        macro = [divide(value.sum(axis=1), value.shape[1]) for value in of_each(*(part[:, :-1] for part in counted))]
         values = dict(zip(SET_METRICS, (*micro, *macro), strict=True))
         if not incomplete:
             values[SAMPLES_F1] = weights @ self._of_instances / weights.sum(axis=1)

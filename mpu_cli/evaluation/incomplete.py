@@ -62,7 +62,6 @@ from mpu_cli.evaluation.metrics import (
     Quality,
     divide,
     gains_at,
-    precision_recall_f1,
     ranked_hits,
 )
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
@@ -89,6 +88,11 @@ def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c:
     return Quality(precision, recall, divide(2 * precision * recall, precision + recall))
 
 
+def of_labels(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> Quality:
+    """Return `corrected` for macro averages: only the mean of precisions is clipped, as each would make it too low."""
+    return corrected(hits, predicted, true)._replace(precision=divide(hits, predicted))
+
+
 def corrected_metrics(counts: LabelSetMetrics, c: float | np.ndarray) -> dict[str, float | bool | int]:
     """Estimate the metrics of `estimates` from counts against incomplete labels, and c of all labels or of each."""
     return estimates(counts.true_positives / c, counts.predicted, counts.support / c)
@@ -99,11 +103,9 @@ def estimates(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> dict
 
     `hits`, `predicted`, `true`: true and predicted, predicted, true; the first and the last are estimates.
     Returns: ``{micro,macro}_{precision,recall,f1}``; ``clipped``: whether the micro-averaged precision exceeded 1 and
-    was clipped, a sign that c is too small; ``clipped_labels``: for how many labels precision exceeds 1. Macro averages
-    are clipped as a whole: clipping each label would make them too low.
+    was clipped, a sign that c is too small; ``clipped_labels``: for how many labels precision exceeds 1.
     """
-    micro = corrected(hits.sum(), predicted.sum(), true.sum())
-    macro = precision_recall_f1(hits, predicted, true)
+    micro, macro = corrected(hits.sum(), predicted.sum(), true.sum()), of_labels(hits, predicted, true)
     return {
         **{f"micro_{name}": float(value) for name, value in micro._asdict().items()},
         **{f"macro_{name}": min(float(divide(value.sum(), len(hits))), 1.0) for name, value in macro._asdict().items()},

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from mpu_cli import corrected_metrics as api_metrics
 from mpu_cli.errors import InputError
 from mpu_cli.evaluation.incomplete import (
     Propensities,
@@ -33,6 +34,9 @@ def test_precision_above_one_is_cut():
     assert estimate.precision.tolist() == [1, 1]
     assert estimate.recall.tolist() == [0.5, 0.5]
     assert estimate.f1 == pytest.approx([2 / 3, 2 / 3])
+    found = api_metrics([[1, 1], [1, 1], [0, 1]], [[1, 0], [0, 1], [0, 0]], c=0.5, intervals=True)
+    assert found["macro_f1"] == pytest.approx((2 / 3 + 1 / 2) / 2)  # the mean of the F1 of labels
+    assert sum(found["intervals"]["macro_f1"]) / 2 == pytest.approx(found["macro_f1"])
 
 
 def test_macro_precision_is_without_bias_where_labels_are_rare():
