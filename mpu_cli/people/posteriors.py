@@ -210,7 +210,7 @@ def missing_labels(
     ([10.0], 10.0, 4.0, 16.0)
     """
     by_chance, c = frequency.of_annotations(annotated)
-    cells = counts_by_chance(annotated, frequency.verified)[1]
+    cells, found = counts_by_chance(annotated, frequency.verified)[1], found_labels(annotated, frequency).sum(axis=0)
     room, reviewed = cells - by_chance, estimates.reviewed
     if reviewed is not None:
         expected = missing(by_chance, cells, reviewed.rates, reviewed.c)
@@ -218,7 +218,8 @@ def missing_labels(
         low, high = np.minimum(low, expected), np.maximum(high, expected)
         of_all = [by_chance.sum() * (1 / end - 1) for end in (reviewed.c, *reviewed.interval[::-1])]
     else:
-        expected, low, high = by_chance * (1 - c) / c, *np.full((2, len(c)), np.nan)
+        expected = np.maximum(np.minimum(by_chance * (1 - c) / c, room), found)
+        low, high = np.full((2, len(c)), np.nan)
         total, basis = expected.sum(), estimates.overall if estimates.are_estimated else None
         if basis is None or basis.interval is None:  # only chance counts
             spread = Z_90 * np.sqrt((expected / c).sum())
@@ -227,7 +228,6 @@ def missing_labels(
             annotations = total / (1 / basis.c - 1) if basis.c < 1 else by_chance.sum()
             least, most = (annotations * (1 / end - 1) for end in basis.interval[::-1])
         of_all = [total, min(least, total), max(most, total)]  # of equals, rounded
-    found = found_labels(annotated, frequency).sum(axis=0)
     of_labels = Count(*(np.maximum(np.minimum(numbers, room), found) for numbers in (expected, low, high)))
     return of_labels, Count(*np.maximum(np.minimum(of_all, room.sum()), found.sum()).tolist())
 

@@ -136,4 +136,9 @@ def test_no_fewer_are_missing_than_were_found():
     verified = VerifiedLabels.of((200, 2), true=(np.arange(50, 150), np.ones(100, int)))
     of_labels, of_all = missing_labels(annotated, LabelFrequency.of(0.9, (200, 2), verified))
     assert of_labels.expected == pytest.approx([10, 100])
-    assert of_all.low == of_all.expected == 100
+    assert (of_all.low, of_all.expected) == (100, 110)
+
+
+def test_the_total_is_that_of_labels_whose_cells_limit_it():
+    of_labels, of_all = missing_labels(csr_array(np.arange(60)[:, None] < [28, 37]), LabelFrequency.of(0.5, (60, 2)))
+    assert (of_labels.expected.tolist(), of_all.expected) == ([28, 23], 51)
