@@ -34,7 +34,8 @@ _DRAWN = (*_VERIFIED, "sampled")
 def _annotations(y: Any, keywords: Mapping[str, Any], allowed: tuple[str, ...] = _VERIFIED) -> Annotations:
     """Check annotations, and the verified labels given as keywords; refuse other keywords."""
     if unknown := keywords.keys() - {*allowed}:
-        raise TypeError(f"got an unexpected keyword argument {min(unknown)!r}")
+        hint = "; c_from_review takes it" if "sampled" in unknown else ""
+        raise TypeError(f"got an unexpected keyword argument {min(unknown)!r}{hint}")
     return Annotations.of_matrix(y, **keywords)
 
 
@@ -208,15 +209,18 @@ def missing_labels(y: Any, *, scores: ArrayLike, c: ArrayLike, top: int | None =
     return parameters.missing_labels(evidence, annotations, top)
 
 
-def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequency:
-    """Estimate the label frequency c, overall and for each label, from a reviewed random sample of instances.
+def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike, *, scores: ArrayLike | None = None) -> ReviewedFrequency:
+    """Estimate the label frequency c, overall and for each label, from a reviewed random sample or from answers.
 
-    Source: docs/method.md, "Frequencies from complete label sets": a beta-binomial over labels.
+    Source: docs/method.md, "Frequencies from complete label sets": a beta-binomial over labels; and "Frequencies from
+    questions".
 
     Parameters
     ----------
     y, reviewed, sampled
         As for `MPUClassifier.fit`; y from before the review.
+    scores : array_like, shape (n, q), optional
+        As for `questions`; answers on single cells need them.
 
     Returns
     -------
@@ -238,8 +242,14 @@ def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike) -> ReviewedFrequenc
     (40, True)
     """
     annotations = Annotations.of_matrix(y, reviewed=reviewed, sampled=sampled)
+    if annotations.answers is not None:
+        if scores is None:
+            raise DataError("sampled has probabilities of single cells: also give the scores that `questions` had")
+        found = Scored(annotations, FrequencyOptions(), Run(), annotations.of_scores(scores, y)).estimates().reviewed
+        assert found is not None
+        return found
     if annotations.verified is None or annotations.sampled is None:
-        raise DataError("sampled: no instance was drawn")
+        raise DataError("sampled: no instance and no reviewed cell was drawn")
     return from_review(annotations.labels, annotations.verified, annotations.sampled)
 
 

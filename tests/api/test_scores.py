@@ -12,6 +12,7 @@ from mpu_cli import (
     IncompleteLabelClassifier,
     MPUClassifier,
     MpuWarning,
+    c_from_review,
     calibrate,
     choose_thresholds,
     estimate_c,
@@ -44,6 +45,20 @@ def test_a_label_of_all_instances_is_left_out_by_its_column(scored):
     S, P = (np.insert(np.insert(values, 0, 1, axis=1), 0, 0, axis=1) for values in (S, P))
     with pytest.warns(MpuWarning, match="annotated with label 1, which"):
         assert estimate_c(y=S, scores=P).left_out == (1,)
+
+
+def test_c_by_answers_to_questions_that_scores_draw(scored):
+    _, Y, S, P = scored
+    asked = questions(y=S, scores=P, n=100)
+    cells, answers, chances = (asked.rows, asked.columns), np.zeros(S.shape), np.zeros(S.shape)
+    answers[cells], chances[cells] = np.where(Y[cells], 1, -1), asked.chance
+    found = c_from_review(S, answers, chances, scores=P)
+    assert (found.answers, found.c) == (100, pytest.approx(S.sum() / Y.sum(), abs=0.1))
+    for arguments in (answers, chances), (answers * 0, chances):
+        with refused(ValueError):
+            c_from_review(S, *arguments)
+    with refused(TypeError):
+        estimate_c(y=S, scores=P, reviewed=answers, sampled=chances)
 
 
 def test_c_of_each_label(scored):
