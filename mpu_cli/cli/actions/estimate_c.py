@@ -208,5 +208,5 @@ def _lines(report: dict[str, Any]) -> dict[str, str]:
     return lines | {
         "rests on": f"{used} (method {report['method']})",
         "assumes": report["assumption"],
-        "to check it": to_answer,
+        "to check it": to_answer if low < 1 else "there is nothing to ask: no label can be missing",
     }

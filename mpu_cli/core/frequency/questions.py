@@ -383,7 +383,7 @@ def forecast(
 
     `c`: the expected c, used if there are no answers. `automatic` and `reviewed`, as for `fit`, are not used then.
     """
-    truth, now = cells.at(c), np.inf
+    truth, now = cells.at(c), np.inf if cells.open.any() else 0.0
     if len(answers):
         fitted = fit(cells, answers, automatic, reviewed)
         truth, now = fitted.truth, fitted.width
@@ -406,7 +406,7 @@ def forecast(
         while reached[-1] > min(widths) and sizes[-1] < most:
             sizes.append(min(2 * sizes[-1], most))
             reached.append(width(sizes[-1]))
-        falling = np.minimum.accumulate(reached)[::-1]
+        falling = np.maximum(np.minimum.accumulate(reached)[::-1], 1e-9)
         numbers = np.exp(np.interp(np.log(widths), np.log(falling), np.log(sizes[::-1])))
         for w, n in zip(widths, numbers.tolist(), strict=True):
             if w >= falling[0]:
