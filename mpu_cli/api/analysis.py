@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 
 from mpu_cli.api import arrays, parameters
 from mpu_cli.api.arrays import Annotations
@@ -139,6 +140,15 @@ def _held_out(y: Any, scores: Any, c: Any, verified: Any, name: str = "scores") 
     return annotations, HeldOut(P, annotations.labels, parameters.frequency(c, annotations))
 
 
+class CheckedCalibration(Calibration):
+    """A calibration that checks scores, dense or sparse."""
+
+    def __call__(self, predictions: Any) -> np.ndarray:
+        """Return probabilities: dense, float32, in the shape of the scores; DataError if these are not from 0 to 1."""
+        values = predictions if issparse(predictions) else np.atleast_1d(predictions)
+        return super().__call__(arrays.from_0_to_1(values, "scores", ensure_2d=False, allow_nd=True))
+
+
 def calibrate(y: Any, *, scores: ArrayLike, c: ArrayLike, **verified: Any) -> Calibration:
     """Learn a calibration that turns the scores of any model into Pr(y=1 | x), the probability that a label is true.
 
@@ -158,7 +168,7 @@ def calibrate(y: Any, *, scores: ArrayLike, c: ArrayLike, **verified: Any) -> Ca
     Returns
     -------
     Calibration
-        A strictly increasing function that maps arrays of scores, the same for all labels.
+        A strictly increasing function that maps scores in arrays of any shape, the same for all labels.
 
     Examples
     --------
@@ -171,7 +181,8 @@ def calibrate(y: Any, *, scores: ArrayLike, c: ArrayLike, **verified: Any) -> Ca
     >>> round(float(calibrate(S, scores=scores, c=0.5)(scores[0])[0]), 2)
     0.8
     """
-    return calibrated_by(_held_out(y, scores, c, verified)[1])
+    found = calibrated_by(_held_out(y, scores, c, verified)[1])
+    return CheckedCalibration(found.predicted, found.actual)
 
 
 def missing_labels(y: Any, *, scores: ArrayLike, c: ArrayLike, top: int | None = None, **verified: Any) -> Cells:

@@ -41,14 +41,9 @@ class Annotations(Problem):
 
     def of_scores(self, values: Any, y: Any, name: str = "scores") -> np.ndarray:
         """Check that all cells of y have scores from 0 to 1, and return these labels' columns: float32, n x q."""
-        given = checked(in_order_of(columns_of(y), values, name), name, dtype=np.float32)
-        if issparse(given):
-            refuse_large_predictions(*given.shape)
-            given = given.toarray()
+        given = from_0_to_1(in_order_of(columns_of(y), values, name), name)
         if given.shape != (shape := (self.labels.shape[0], self.width)):
             raise DataError(f"{name} have shape {given.shape}, and y has {shape}")
-        if not ((given >= 0) & (given <= 1)).all():
-            raise DataError(f"{name}: give numbers from 0 to 1; scipy.special.expit makes them of decision functions")
         return self.of_labels(given)
 
     def widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
@@ -195,6 +190,17 @@ def checked(values: Any, name: str, **how: Any) -> Any:
     """Check an array or a sparse matrix with `check_array` and its options, and that sparse indices are valid."""
     refuse_broken(values, name)
     return check_array(values, input_name=name, **{"accept_sparse": "csr", **how})
+
+
+def from_0_to_1(values: Any, name: str, **how: Any) -> np.ndarray:
+    """Check scores from 0 to 1, dense or sparse, with options of `check_array`: float32, same shape."""
+    given = checked(values, name, dtype=np.float32, **how)
+    if issparse(given):
+        refuse_large_predictions(*given.shape)
+        given = given.toarray()
+    if not ((given >= 0) & (given <= 1)).all():
+        raise DataError(f"{name}: give numbers from 0 to 1; scipy.special.expit makes them of decision functions")
+    return np.asarray(given)
 
 
 def refuse_broken(matrix: Any, name: str) -> None:

@@ -142,7 +142,7 @@ class Calibration:
     actual: np.ndarray
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Calibration, (self.predicted, self.actual)  # without the table
+        return type(self), (self.predicted, self.actual)  # without the table
 
     def __call__(self, predictions: np.ndarray) -> np.ndarray:
         """Return probabilities.

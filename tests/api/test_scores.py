@@ -88,8 +88,11 @@ def test_features_and_scores_cannot_be_confused(scored):
     for arguments in ({}, {"X": X, "scores": P}):
         with refused(ValueError):
             estimate_c(y=S, **arguments)
-    with refused(ValueError):
-        estimate_c(y=S, scores=P * 3 - 1)
+    for use in (lambda P: estimate_c(y=S, scores=P), to_probabilities := calibrate(S, scores=P, c=0.5)):
+        for wrong in (P * 3 - 1, P * np.nan):
+            with refused(ValueError):
+                use(wrong)
+    np.testing.assert_array_equal(to_probabilities(csr_array(P)), to_probabilities(P))
     with refused(ValueError):
         questions(y=S, n=10, scores=P[:, :2])
 
