@@ -154,9 +154,7 @@ def test_noise_is_warned_of_also_when_quiet(run, noise):
     assert estimate(run, noise)["predictable"] is False
 
 
-@pytest.mark.parametrize(
-    "command", [("estimate-c", "--plan", 0.1), ("train", "--epochs", 1, "--cost", 1, "--levels", 1)]
-)
+@pytest.mark.parametrize("command", ["estimate-c --plan 0.1", "train --epochs 1 --cost 1 --levels 1"])
 def test_c_of_1_is_certain_where_every_cell_is_annotated(run, tmp_path, command):
     (tmp_path / "all.svm").write_text("1,2 1:1\n" * 2)
     result = run.ok(*command.split(), tmp_path / "all.svm", "-q")
