@@ -1,4 +1,4 @@
-"""How far the frequencies of labels are off after a review, by what the automatic estimate is worth in it.
+"""How far the frequencies of labels are off after a review.
 
 The error is the mean of |log(estimate / truth)| over labels, weighted by their true labels, and over sets and seeds.
 
@@ -6,7 +6,6 @@ The error is the mean of |log(estimate / truth)| over labels, weighted by their 
 """
 
 from collections.abc import Iterator
-from unittest.mock import patch
 
 import click
 import numpy as np
@@ -15,15 +14,13 @@ from scipy.sparse import csr_array
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from benchmarks.review_sizes import SIZES, reviewed
 from mpu_cli.core.features import Features
-from mpu_cli.core.frequency import review_frequency
 from mpu_cli.core.frequency.estimators import estimate
 from mpu_cli.core.frequency.review_frequency import from_review
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.runtime.run import Run
 
-WORTHS = (2, 10, 50)
-NAMES = ("automatic alone", "review alone", *(f"automatic worth {worth}" for worth in WORTHS))
+NAMES = ("automatic", "review")
 _KEPT = 0.5
 
 
@@ -46,9 +43,6 @@ def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[s
         verified = found["verified"], found["sampled"]
         yield NAMES[0], size, error(automatic)
         yield NAMES[1], size, error(from_review(labels, *verified).rates)
-        for worth, name in zip(WORTHS, NAMES[2:], strict=True):
-            with patch.object(review_frequency, "_PRIOR_OBSERVATIONS", float(worth)):
-                yield name, size, error(from_review(labels, *verified, automatic).rates)
 
 
 @on_sets

@@ -223,8 +223,7 @@ def missing_labels(y: Any, *, scores: ArrayLike, c: ArrayLike, top: int | None =
 def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike, *, scores: ArrayLike | None = None) -> ReviewedFrequency:
     """Estimate the label frequency c, overall and for each label, from a reviewed random sample or from answers.
 
-    Source: docs/method.md, "Frequencies from complete label sets": a beta-binomial over labels; and "Frequencies from
-    questions".
+    Source: docs/method.md, "Frequencies from complete label sets" and "Frequencies from questions".
 
     Parameters
     ----------

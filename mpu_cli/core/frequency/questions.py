@@ -16,11 +16,22 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logit, ndtr
 
-from mpu_cli.core.frequency.review_frequency import (
+from mpu_cli.core.frequency.posterior import (
+    CELLS,
+    ETAS,
     FOR_LABELS,
-    OUTSIDE,
-    Grid,
+    MU_DEVIATION,
+    MUS,
+    SHAPES,
+    TAUS,
     Posterior,
+    centre_of,
+    marginal,
+    normal,
+    with_chance,
+)
+from mpu_cli.core.frequency.review_frequency import (
+    OUTSIDE,
     ReviewedFrequency,
     from_review,
     from_second_file,
@@ -35,19 +46,13 @@ _CEILING, _BEND = 0.97, 8.0
 # The grid of the log odds of scores.
 _SCORES = np.arange(-9.0, 7.1, 0.25)
 _STEP = 0.25
-# The grids of log kappa and of the log odds of c.
+# The grids of log kappa, of b and of d, and the priors for c from annotations alone, with the first b, and for any c.
 _KAPPAS = np.arange(-9.0, 7.1, 0.25)
-_ETAS = np.arange(-4.5, 7.1, 0.15)
-_CELLS = Grid(expit(np.append(_ETAS - 0.075, _ETAS[-1] + 0.075)), expit(_ETAS))
-# The grids of mu, b, tau and d, and their priors: for c from annotations alone, with the first b, and for any c.
-_MUS = np.arange(-4.0, 6.1, 0.2)
 _SLOPES = np.array([0.0, 0.25, 0.5, 0.75])
-_TAUS = np.array([0.1, 0.3, 0.6, 1.0])
 _DEPTHS = np.array([-0.3, -0.15, 0.0, 0.15, 0.3, 0.45, 0.6])
-_OF_ONE = {"mu": 0.1, "depth": 0.05}
-_OF_ANY = {"mu": 1.5, "depth": 0.25}
+_OF_ONE = {"mu": 0.1, "tau": 0.1, "depth": 0.05}
+_OF_ANY = {"mu": MU_DEVIATION, "depth": 0.25}
 _SHARE_OF_ONE = 0.3
-_TAUS_OF_ANY = np.array([0.02, 0.32, 0.33, 0.33])
 # x is clipped at these quantiles, since it is noisy for labels with few annotations.
 _TAILS = 0.1
 _LEAST_SHOWN, _COUNTS_FOR = 0.001, 2
@@ -127,19 +132,19 @@ class ScoredCells:
         pairs = zip(place.T, self.missing.T, strict=True)
         counts = np.array([np.bincount(at[there], minlength=len(_SCORES)) for at, there in pairs], float)
         annotated = np.log(np.maximum(self.annotations, 0.5))
-        kappas = np.empty((len(_DEPTHS), len(counts), len(_ETAS)))
+        kappas = np.empty((len(_DEPTHS), len(counts), len(ETAS)))
         for of_depth, depth in zip(kappas, _DEPTHS, strict=True):
             missing = counts @ below_ceiling(_KAPPAS[:, None] + (1 - depth) * _SCORES).T  # (q, K)
             etas = annotated[:, None] - np.log(np.maximum(missing, 1e-12))  # descending
-            of_depth[:] = [np.interp(_ETAS, of_label[::-1], _KAPPAS[::-1]) for of_label in etas]
+            of_depth[:] = [np.interp(ETAS, of_label[::-1], _KAPPAS[::-1]) for of_label in etas]
         return kappas
 
     def at(self, c: np.ndarray | float, depth: float = 0.0) -> Truth:
         """Return Pr(y=1 | s=0) for the given label frequencies, a number or one per label, at the nearest d."""
-        eta = np.broadcast_to(logit(np.clip(c, _CELLS.c[0], _CELLS.c[-1])), self.annotations.shape)
+        eta = np.broadcast_to(logit(np.clip(c, CELLS.c[0], CELLS.c[-1])), self.annotations.shape)
         nearest = int(np.abs(_DEPTHS - depth).argmin())
         d, pairs = float(_DEPTHS[nearest]), zip(eta, self.kappas[nearest], strict=True)
-        kappas = np.array([np.interp(one, _ETAS, of_label) for one, of_label in pairs])
+        kappas = np.array([np.interp(one, ETAS, of_label) for one, of_label in pairs])
         return lambda scores, columns: below_ceiling(kappas[columns] + (1 - d) * scores)
 
 
@@ -210,39 +215,37 @@ def fit(
     likelihood = np.exp(log_likelihood - highest)
     constant = highest.sum(axis=1) if len(answered) else 0.0
 
-    density = np.exp(-(((_ETAS - _MUS[:, None]) / _TAUS[:, None, None]) ** 2) / 2).reshape(-1, len(_ETAS))
-    shapes = density / density.sum(axis=1, keepdims=True)  # (H, J): a normal of each tau and mu
     centred = np.append(cells.sureness(share) if share.any() else np.zeros(q), 0.0)  # the last: of any other label
     fits = []
     slopes = _SLOPES if cells.single is None else 1 - _SLOPES  # the first: that of the automatic estimate
     for slope, prior in zip(slopes, _prior(automatic, none_missing), strict=True):
         moved = _moved(likelihood, slope * centred[answered])  # along log odds of c, less b x
-        marginal = np.maximum(moved @ shapes.T, np.finfo(float).tiny)  # (D, answered, H)
-        fits.append((slope * centred, moved, marginal, np.log(prior) + np.log(marginal).sum(axis=1) + constant))
+        each = marginal(moved)  # (D, answered, H)
+        fits.append((slope * centred, moved, each, np.log(prior) + np.log(each).sum(axis=1) + constant))
     most = max(log_weight.max() for *_, log_weight in fits)
     total_weight = sum(np.exp(log_weight - most).sum() for *_, log_weight in fits)
 
-    odds = np.exp(-_ETAS)  # of missing to annotated
-    rows, of_depths, sums = np.zeros((q + 1, len(_ETAS))), np.zeros(len(_DEPTHS)), []
-    for offset, moved, marginal, log_weight in fits:
+    odds = np.exp(-ETAS)  # of missing to annotated
+    rows, of_depths, sums = np.zeros((q + 1, len(ETAS))), np.zeros(len(_DEPTHS)), []
+    for offset, moved, each, log_weight in fits:
         weight = np.exp(log_weight - most) / total_weight  # (D, H)
         of_depths += weight.sum(axis=1)
-        of_labels = np.tile(weight.sum(axis=0) @ shapes, (q + 1, 1))
-        of_labels[answered] = (moved * ((weight[:, None] / marginal) @ shapes)).sum(axis=0)
+        of_labels = np.tile(weight.sum(axis=0) @ SHAPES, (q + 1, 1))
+        of_labels[answered] = (moved * ((weight[:, None] / each) @ SHAPES)).sum(axis=0)
         rows += _moved(of_labels, -offset)
-        c = expit(_ETAS + offset[:-1, None])  # (q, J)
+        c = expit(ETAS + offset[:-1, None])  # (q, J)
         total, variance = np.zeros_like(weight), np.zeros_like(weight)
         for labels, likelihoods in ((answered, moved), (np.delete(np.arange(q), answered), np.ones(1))):
             likely = likelihoods * c[labels]  # a prior by Zipf's law of the numbers of true labels
-            norm = np.maximum(likely @ shapes.T, np.finfo(float).tiny)
-            mean, square = ((likely * values) @ shapes.T / norm for values in (odds, odds**2))
+            norm = marginal(likely)
+            mean, square = ((likely * values) @ SHAPES.T / norm for values in (odds, odds**2))
             scaled = share[labels] * np.exp(-offset[labels])
             total += scaled @ mean
             variance += scaled**2 @ (square - mean**2)
         sums.append(np.stack([total, variance, weight]).reshape(3, -1))
     overall = replace(_of_odds(*np.hstack(sums)), none_missing=none_missing)
-    rows = _with_chance(rows, np.append(cells.annotations, np.inf))
-    by_label = Posterior(_CELLS, rows / rows.sum(axis=1, keepdims=True), np.arange(q), none_missing)
+    rows = with_chance(rows, np.append(cells.annotations, np.inf), _MISFIT)
+    by_label = Posterior(CELLS, rows / rows.sum(axis=1, keepdims=True), np.arange(q), none_missing)
     return FittedFrequency(overall, by_label, cells.at(by_label.mean(), float(of_depths @ _DEPTHS)), float(least))
 
 
@@ -250,7 +253,7 @@ def _log_likelihood(
     cells: ScoredCells, answers: Answers, answered: np.ndarray, reviewed: np.ndarray | None
 ) -> np.ndarray:
     """Return the log likelihood of each d and log odds of c, for labels with decisions: (D, answered, J)."""
-    log_likelihood = np.zeros((len(_DEPTHS), len(answered), len(_ETAS)))
+    log_likelihood = np.zeros((len(_DEPTHS), len(answered), len(ETAS)))
     scores = cells.scores[answers.rows, answers.columns]
     for at, k in enumerate(answered.tolist()):
         mine = answers.columns == k
@@ -259,33 +262,17 @@ def _log_likelihood(
         log_likelihood[:, at] = np.where(answers.true[mine][:, None], np.log(r), np.log1p(-r)).sum(axis=1)
         if reviewed is not None:
             kept, true = reviewed[k]
-            log_likelihood[:, at] += kept * log_expit(_ETAS) + (true - kept) * log_expit(-_ETAS)
+            log_likelihood[:, at] += kept * log_expit(ETAS) + (true - kept) * log_expit(-ETAS)
     return log_likelihood
 
 
 def _moved(rows: np.ndarray, by: np.ndarray) -> np.ndarray:
     """Shift functions of the log odds of c by a number for each label: (..., labels, J)."""
-    place = (np.arange(len(_ETAS)) + by[:, None] / (_ETAS[1] - _ETAS[0])).clip(0, len(_ETAS) - 1)
-    below = np.minimum(place.astype(np.intp), len(_ETAS) - 2)
+    place = (np.arange(len(ETAS)) + by[:, None] / (ETAS[1] - ETAS[0])).clip(0, len(ETAS) - 1)
+    below = np.minimum(place.astype(np.intp), len(ETAS) - 2)
     part = place - below
     low, high = (np.take_along_axis(rows, np.broadcast_to(at, rows.shape), axis=-1) for at in (below, below + 1))
     return low * (1 - part) + high * part
-
-
-def _with_chance(rows: np.ndarray, annotations: np.ndarray) -> np.ndarray:
-    """Turn posteriors of the chance c into those of the share that is annotated: labels x log odds of c.
-
-    With A annotations, the log odds of the share have the variance 1 / (A (1 - c)) by chance (delta method, for a
-    negative binomial number of missing labels), plus that due to the form of r.
-    """
-    spread = np.empty_like(rows)
-    distances = (_ETAS - _ETAS[:, None]) ** 2 / 2
-    for count in np.unique(annotations):
-        variance = 1 / (max(count, 0.5) * expit(-_ETAS)) + _MISFIT**2
-        of_share = np.exp(-distances / variance[:, None])
-        same = annotations == count
-        spread[same] = rows[same] @ (of_share / of_share.sum(axis=1, keepdims=True))
-    return spread
 
 
 def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Questions:
@@ -338,18 +325,15 @@ def _prior(automatic: float | None, none_missing: bool) -> np.ndarray:
     If all answers are no, c is high, but it is unknown how high: then an automatic estimate near 1 gets a wide prior.
     """
 
-    def normal(values: np.ndarray, mean: float, deviation: float) -> np.ndarray:
-        density = np.exp(-(((values - mean) / deviation) ** 2) / 2)
-        return density / density.sum()
-
     def joint(taus: np.ndarray, mu: float, deviations: dict[str, float]) -> np.ndarray:
-        of_mu, of_depth = normal(_MUS, mu, deviations["mu"]), normal(_DEPTHS, 0.0, deviations["depth"])
+        of_mu, of_depth = normal(MUS, mu, deviations["mu"]), normal(_DEPTHS, 0.0, deviations["depth"])
         return np.outer(of_depth, np.outer(taus, of_mu))
 
-    prior = np.tile(joint(_TAUS_OF_ANY, 0.0, _OF_ANY), (len(_SLOPES), 1, 1)) / len(_SLOPES)
+    prior = np.tile(joint(np.full(len(TAUS), 1 / len(TAUS)), 0.0, _OF_ANY), (len(_SLOPES), 1, 1)) / len(_SLOPES)
     if automatic is not None:
+        nearest = np.arange(len(TAUS)) == np.abs(TAUS - _OF_ONE["tau"]).argmin()
         deviations = _OF_ONE | ({"mu": _OF_ANY["mu"]} if none_missing else {})
-        one = joint(np.eye(len(_TAUS))[0], float(logit(np.clip(automatic, 0.02, 0.997))), deviations)
+        one = joint(nearest, centre_of(automatic), deviations)
         prior *= 1 - _SHARE_OF_ONE
         prior[0] += _SHARE_OF_ONE * one
     return np.maximum(prior, np.finfo(float).tiny)

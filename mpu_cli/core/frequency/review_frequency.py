@@ -1,144 +1,32 @@
 """The label frequency of every label from complete label sets.
 
-They come from instances drawn at random and reviewed, or from a second file from the same population. The posterior of
-c is computed on a grid, for one share or for many labels together. Labels inform each other by a beta-binomial model;
-its mean mu and concentration alpha are integrated over a grid: docs/method.md, "Frequencies from complete label sets".
+They come from instances drawn at random and reviewed, or from a second file from the same population: docs/method.md,
+"Frequencies from complete label sets".
 """
 
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import betainc, betaincinv, softmax, xlog1py, xlogy
+from scipy.special import betaincinv
 
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
+from mpu_cli.core.frequency.posterior import (
+    FOR_ONE,
+    Posterior,
+    binomial,
+    of_labels,
+    of_one,
+    ratio_of_means,
+    two_shares,
+)
 from mpu_cli.core.labels.problem import Problem, Verdict, VerifiedLabels, least_frequencies
 from mpu_cli.errors import DataError, counted
 
 # Probability outside reported intervals, and outside those used to compare annotations with human decisions.
 OUTSIDE, _SURELY_OUTSIDE = 0.1, 0.01
-# The prior of mu in observations, and at least for each of annotated and missing.
-_PRIOR_OBSERVATIONS = 2.0
-_PRIOR_AT_LEAST = 0.05
-_ALPHAS = np.geomspace(1, 1000, 16)
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Cells of [0, 1], equal steps on the arcsine scale, on which shares are about equally uncertain."""
-
-    edges: np.ndarray  # float64, shape (J + 1,)
-    c: np.ndarray  # float64, shape (J,): the middle of each cell
-
-    @classmethod
-    def of(cls, cells: int) -> "Grid":
-        """Make a grid of this many cells."""
-        half_steps = np.sin(np.linspace(0, np.pi / 2, 2 * cells + 1)) ** 2
-        return cls(half_steps[::2], half_steps[1::2])
-
-
-# Cells of at most 0.006 for labels, since these may be many, and of 0.0002 for one share.
-FOR_LABELS = Grid.of(256)
-FOR_ONE = Grid.of(8192)
-_FOR_MU = Grid.of(128)
-
-
-@dataclass(frozen=True)
-class Posterior:
-    """The posterior of each of several shares."""
-
-    grid: Grid
-    probability: np.ndarray  # float64, shape (p, J): for each grid cell, for p different posteriors; rows sum to 1
-    place: np.ndarray  # int, shape (r,): the row of each share
-    none_missing: bool = False  # whether people found no missing label: then intervals end at 1
-
-    def mean(self) -> np.ndarray:
-        """Return the mean of each share: float64, shape (r,), in (0, 1)."""
-        return (self.probability @ self.grid.c)[self.place]
-
-    def interval(self, outside: float) -> np.ndarray:
-        """Return intervals with this probability outside, half of it on each side: float64, shape (r, 2)."""
-        below = np.hstack([np.zeros((len(self.probability), 1)), np.cumsum(self.probability, axis=1)])
-        ends = [np.interp([outside / 2, 1 - outside / 2], row, self.grid.edges) for row in below]
-        intervals = np.reshape(ends, (-1, 2))[self.place]
-        if self.none_missing:
-            intervals[:, 1] = 1.0
-        return intervals
-
-
-def of_one(log_likelihood: np.ndarray, automatic: float | None = None) -> Posterior:
-    """Return the posterior of one share.
-
-    `log_likelihood`: ndarray, shape (1, J): from one of the functions below, on the grid `FOR_ONE`.
-    `automatic`: mean of the prior; default 1/2.
-    """
-    return Posterior(FOR_ONE, softmax(log_likelihood + _log_prior(automatic, FOR_ONE), axis=1), np.zeros(1, int))
-
-
-def of_labels(
-    counts: np.ndarray, log_likelihood: Callable[[np.ndarray, Grid], np.ndarray], automatic: float | None = None
-) -> Posterior:
-    """Return the posteriors of labels that inform each other.
-
-    `counts`: ndarray, shape (q, 2): two counts of each label. Work is done once for labels with equal counts.
-    `log_likelihood`: `binomial` or `two_shares`.
-    `automatic`: mean of the prior of mu; default 1/2.
-    """
-    patterns, place, count = np.unique(counts, axis=0, return_inverse=True, return_counts=True)
-    likelihood, cells = softmax(log_likelihood(patterns, FOR_LABELS), axis=1), _label_cells()
-    marginal = np.maximum(likelihood @ cells.T, np.finfo(float).tiny)
-    weight = softmax(np.tile(_log_prior(automatic, _FOR_MU), len(_ALPHAS)) + count @ np.log(marginal))
-    return Posterior(FOR_LABELS, likelihood * ((weight / marginal) @ cells), place.ravel())
-
-
-def binomial(counts: np.ndarray, grid: Grid) -> np.ndarray:
-    """Return the log likelihood (r x J) of every c for a of n annotated, up to a constant; `counts` (r x 2): a, n."""
-    a, n = counts[:, :1], counts[:, 1:]
-    return xlogy(a, grid.c) + xlog1py(n - a, -grid.c)
-
-
-def two_shares(counts: np.ndarray, grid: Grid, n: int, m: int) -> np.ndarray:
-    """Return the log likelihood (r x J) of every c given s of n, with share c lambda, and y of m, with share lambda.
-
-    lambda maximises the likelihood at each c (Miettinen and Nurminen, "Comparative analysis of two rates", Statistics
-    in Medicine 1985). `counts` (r x 2) has s and y.
-    """
-    s, y, c = counts[:, :1], counts[:, 1:], grid.c
-    # The derivative in lambda is zero where (n + m) c lambda^2 - b lambda + s + y is; the smaller root is a share.
-    b = (s + y) * (1 + c) + c * (n - s) + (m - y)
-    root = np.sqrt(np.maximum(b * b - 4 * (n + m) * c * (s + y), 0))
-    share = np.minimum(2 * (s + y) / (b + root), 1 - np.finfo(float).eps)  # rounding may lift it to 1
-    return xlogy(s, share * c) + xlog1py(n - s, -share * c) + xlogy(y, share) + xlog1py(m - y, -share)
-
-
-def ratio_of_means(numerators: np.ndarray, denominators: np.ndarray, grid: Grid) -> np.ndarray:
-    """Return the log likelihood of every c as the ratio of the means of two samples: shape (1, J).
-
-    The logarithm of the ratio is approximately normal.
-    """
-    log_ratio, variance = 0.0, 0.0
-    for sign, values in ((1, numerators), (-1, denominators)):
-        total = values.sum() + 0.5  # the share may be positive although nothing was found
-        log_ratio += sign * np.log(total / len(values))
-        variance += (((values - values.mean()) ** 2).sum() + 0.5) / total**2
-    return -((np.log(grid.c) - log_ratio) ** 2)[None] / (2 * variance)
-
-
-def _log_prior(automatic: float | None, grid: Grid) -> np.ndarray:
-    """Return the log probability of each grid cell under the Beta prior: float64, shape (J,)."""
-    annotated = _PRIOR_OBSERVATIONS * (0.5 if automatic is None else automatic)
-    a, b = max(annotated, _PRIOR_AT_LEAST), max(_PRIOR_OBSERVATIONS - annotated, _PRIOR_AT_LEAST)
-    return np.log(np.maximum(np.diff(betainc(a, b, grid.edges)), np.finfo(float).tiny))
-
-
-@cache
-def _label_cells() -> np.ndarray:
-    """Return the probability of each grid cell for a label, with one row for each (alpha, mu)."""
-    alpha, mu = (values.reshape(-1, 1) for values in np.meshgrid(_ALPHAS, _FOR_MU.c, indexing="ij"))
-    return np.diff(betainc(alpha * mu, alpha * (1 - mu), FOR_LABELS.edges))
 
 
 @dataclass(frozen=True)
@@ -221,7 +109,7 @@ def from_review(
     (n_of_instance, n), (a_of_instance, a) = ([_sums(part, axis) for axis in (1, 0)] for part in (true, kept))
     effect = _design_effect(a_of_instance, n_of_instance)
     overall = binomial(np.array([[a.sum(), n.sum()]]) / effect, FOR_ONE)
-    by_label = of_labels(np.column_stack([a, n]), binomial, automatic)
+    by_label = of_labels(np.column_stack([a, n]), _sums(labels, 0), binomial, automatic)
     of_all, of_each = (
         replace(found, none_missing=bool((a == n).all())) for found in (of_one(overall, automatic), by_label)
     )
@@ -268,7 +156,7 @@ def from_second_file(
     n, m = len(first), len(rows)
     s, y = (_sums(part, 0) for part in (annotated, true))
     overall = ratio_of_means(_sums(annotated, 1), _sums(true, 1), FOR_ONE)
-    by_label = of_labels(np.column_stack([s, y]), partial(two_shares, n=n, m=m), automatic)
+    by_label = of_labels(np.column_stack([s, y]), s, partial(two_shares, n=n, m=m), automatic)
     return summarised(
         of_one(overall, automatic), by_label, m, y, least_frequencies(labels[first], verified.rows(first))
     )
