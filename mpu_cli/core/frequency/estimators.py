@@ -235,7 +235,7 @@ def estimate(
         if not predictable:  # then the less the bins stand out, the less they show besides a lower bound
             c, highest = lift * c + (1 - lift) * (low + 1) / 2, 1 - max(2 * lift - 1, 0) * (1 - highest)
         interval = _frequency(low), _frequency(highest)
-        predictable = predictable and highest - low <= WIDEST
+        predictable = predictable and interval[1] - interval[0] <= WIDEST
     elif replicates:
         rng = np.random.default_rng(seed)
         values = [statistic.c(rng.multinomial(n, np.full(n, 1 / n))) for _ in range(replicates)]

@@ -1,7 +1,8 @@
 """Posteriors of one share, and of the label frequencies of many labels, on a grid.
 
-Labels inform each other: logit c_k ~ N(mu, tau^2), integrated over a grid of mu and tau. docs/method.md, "Frequencies
-from complete label sets" and "Frequencies from questions", and docs/choices/reviews.md, "Questions and c".
+Labels inform each other: logit c_k ~ N(mu, tau^2), integrated over a grid of mu and tau:
+docs/method.md, "Frequencies from complete label sets", docs/method.md, "Frequencies from questions", and
+docs/choices/reviews.md, "Questions and c".
 """
 
 from collections.abc import Callable

@@ -64,6 +64,7 @@ def test_labels_that_go_together_tell_c_where_scores_do_not(c, seed):
     Y = np.repeat(rng.random((3000, 2)) < 0.3, 2, axis=1)  # pairs of labels that are true together
     P, S = rng.random((3000, 4), dtype=np.float32), as_labels(Y & (rng.random(Y.shape) < c))
     assert estimate(P, S).c == pytest.approx(c, abs=0.05)
+    assert isinstance(estimate(P, S).predictable, bool)  # not NumPy's, which JSON cannot contain
     assert not estimate(P[:, ::2], S[:, ::2]).predictable  # without their partners
 
 
