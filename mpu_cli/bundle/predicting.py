@@ -95,8 +95,8 @@ class Fitness:
             ignored = f"{self.unknown:,} of {counted(self.entries, 'feature value')} ignored"
             unknown.append(f"{ignored}: their features never occurred in training")
         if self.strange and (self.strange >= _SOME_UNKNOWN * self.annotations) == many:
-            strange = f"{self.strange:,} of {counted(self.annotations, 'true label')} are unknown to the model"
-            unknown.append(f"{strange}, and count as missed")
+            strange = f"{self.strange:,} of {counted(self.annotations, 'true label')} unknown to the model"
+            unknown.append(f"{strange}: counted as missed")
         return unknown
 
     def warnings(self, model: TrainedModel) -> list[str]:

@@ -86,7 +86,8 @@ def apply() -> None:
     """Write accepted tags back into RECORDS.
 
     RECORDS are the texts that `mpu vectorize` converted. NEW contains the same records, with the accepted tags;
-    unchanged records are copied byte for byte. Records are matched by id, or by order if they have none.
+    unchanged records are copied byte for byte, except for the new column of a table. Records are matched by id, or by
+    order if they have none.
 
     \b
     Example:
@@ -103,7 +104,7 @@ def apply() -> None:
     option(
         "--scheme",
         ("uniform", "label"),
-        "uniform: all labels alike. label: each label at its own rate.",
+        "uniform: all labels alike. label: each label at its own rate; their mean is --missing-rate.",
         default="uniform",
     ),
     option("--removed FILE", str, "Write the removed labels to FILE: lines `instance<TAB>label`."),

@@ -19,7 +19,7 @@ from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.runtime.options import Kind, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.streams import as_one, refuse_unreadable
+from mpu_cli.svmlight.streams import STANDARD_OUTPUT, as_one, refuse_unreadable
 
 
 class FileName(click.Path):
@@ -101,6 +101,8 @@ def command(*declared: click.Parameter | Group, **how: Any) -> Callable[[Callabl
             if first.type is FILE:  # before slow imports
                 files = [given[first.name]] if first.nargs == 1 else given[first.name]
                 refuse_unreadable(file for file in files if not Path(file).exists())
+            if given.get("as_json") and str(given.get("output", given.get("target"))) in STANDARD_OUTPUT:
+                raise click.UsageError("Standard output takes the report of --json: give -o a file.")
             for group in groups:
                 given[group.name] = group.make(**{option.name: given.pop(option.name) for option in group.options})
             return import_module(f"mpu_cli.cli.actions.{help.__name__}").command(**given)

@@ -136,7 +136,7 @@ def read_groups(source: str | Path, n: int) -> InstanceGroups:
     lines = [line.strip() for _, line in zip(range(n + 1), text_lines(source), strict=False)]
     if len(lines) != n:
         how = "more" if len(lines) > n else f"{len(lines):,}"
-        problem = f"has {how} lines, and there are {counted(n, 'instance')}: line k names the group of instance k"
+        problem = f"has {how} lines, and there are {counted(n, 'instance')}: line k is for instance k"
         raise InputError(source, None, problem)
     names, numbers = np.unique(np.array(lines, dtype=object), return_inverse=True)
     return InstanceGroups(numbers, tuple(names.tolist()))

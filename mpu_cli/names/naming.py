@@ -181,7 +181,7 @@ class Naming:
                 f"{names.source}: line 1 names label 1, but neither label 0 nor label {largest + 1}, of the last line, "
                 "occurs: if line 1 names label 0, give --zero-based"
             )
-        if self.file is None:
+        if self.file is None and len(labels):
             _log.info(
                 f"{names.source} names {named:,} of {counted(len(labels), 'label')}", extra={"counts": {"named": named}}
             )

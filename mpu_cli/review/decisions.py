@@ -346,7 +346,7 @@ def chance(text: str, source: str) -> float:
     if not 0 < (number := _number(text)) <= 1:
         raise ValueError(
             f"drawn {quoted(text)} is not the probability with which this question was drawn, a number above 0 up to "
-            "1, as mpu suggest --questions writes it; where it is lost, let the source be suggestion"
+            "1, as mpu suggest --questions writes it; if it is lost, write suggestion under source"
         )
     return number
 

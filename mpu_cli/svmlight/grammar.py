@@ -156,7 +156,7 @@ def parse_line(line: bytes, reading: Reading = DEFAULT_READING) -> Instance:
         if not reading.implicit_values and header_of(text) is not None:
             raise ValueError(
                 f"{_quote(text.split()[1])} has no colon; if this line is the header of another file, give several "
-                f"FILEs, or remove all headers; if it is an instance, {_COLON_MISSING[reading.scores]}"
+                f"FILEs, or remove all headers; otherwise, {_COLON_MISSING[reading.scores]}"
             )
         return _parse(plain_labels(text, reading), reading)
     except ValueError as error:
@@ -165,7 +165,7 @@ def parse_line(line: bytes, reading: Reading = DEFAULT_READING) -> Instance:
 
 
 _COLON_MISSING = {  # advice if it was not meant as a list of labels
-    False: "give --implicit-values if a feature index alone means the value 1",
+    False: "if it is a feature whose value 1 is omitted, add --implicit-values",
     True: "give each label a score, such as 3:0.91",
 }
 
@@ -204,7 +204,7 @@ def _parse_feature(token: bytes, reading: Reading) -> tuple[int, float]:
     index_text, colon, value_text = token.partition(b":")
     if not colon and not reading.implicit_values:
         raise ValueError(
-            f"{_quote(token)} has no colon; labels begin the line, with commas between them; if it is none, "
+            f"{_quote(token)} has no colon; labels begin the line, with commas between them; "
             f"{_COLON_MISSING[reading.scores]}"
         )
     index = _parse_id(index_text, "index")

@@ -105,7 +105,7 @@ class Counted(Watched):
 BLOCK_BYTES = 1 << 19
 _CHECKED_BLOCKS = 1 << 9  # that are decompressed to look for damage
 
-_STANDARD_OUTPUT = (STANDARD_STREAM, "/dev/stdout")
+STANDARD_OUTPUT = (STANDARD_STREAM, "/dev/stdout")
 _STANDARD_ERROR = 2
 _DESCRIPTOR = re.compile(r"/dev/(?:stderr|fd/([0-9]{1,9}))")  # of an open file, as a shell creates for >(...)
 _OTHERS = (".zstd", ".zip", ".lz4", ".lzma", ".lz", ".lzo", ".z", ".br", ".7z", ".rar", ".tgz", ".tbz2", ".txz")
@@ -425,7 +425,7 @@ def refuse_unwritable(*targets: str | Path | None) -> None:
     Nothing is written. Standard output, pipes and devices are not opened.
     """
     for target in targets:
-        if target is None or str(target) in _STANDARD_OUTPUT:
+        if target is None or str(target) in STANDARD_OUTPUT:
             continue
         path = Path(target)
         if path.is_file() or path.is_dir() or not path.exists():
@@ -438,7 +438,7 @@ class _AbortedError(Exception):
 
 
 def _destination(target: str | Path) -> AbstractContextManager[BinaryIO]:
-    if str(target) in _STANDARD_OUTPUT:
+    if str(target) in STANDARD_OUTPUT:
         return nullcontext(sys.stdout.buffer)
     if open_already := _DESCRIPTOR.fullmatch(str(target)):
         return os.fdopen(os.dup(int(open_already[1] or _STANDARD_ERROR)), "wb")

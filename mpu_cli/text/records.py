@@ -147,7 +147,7 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
                 raise InputError(source, first, too_long) from None
             if "end of data" in str(error):
                 raise InputError(
-                    source, first, "a quotation mark opens here, or after this line, and is not closed"
+                    source, first, "an opening quotation mark on this line or below is never closed"
                 ) from None
             as_quotes = "a quotation mark within quotation marks is written twice"
             wrong = f"this is not a row of a table ({error}); {as_quotes}"

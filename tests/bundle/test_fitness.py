@@ -73,7 +73,7 @@ def test_numbers_from_another_base(run, said, model, tmp_path, shift):
     labels = "".join(f"{1 + i % 2 + shift} {1 + i % 2}:1 {3 + i % 3}:1\n" for i in range(60))
     (tmp_path / "new.svm").write_text(labels + " 5:1\n5:1\n")
     warning = run("evaluate", tmp_path / "new.svm", model).stderr
-    assert "30 of 60 true labels are unknown to the model, and count as missed" in warning
+    assert "30 of 60 true labels unknown to the model: counted as missed" in warning
     assert f"true labels are {1 + shift} to {2 + shift}, and were 1 to 2 in training" in warning
     assert renumbered(warning) == (lines(60) + " 5:1\n5:1\n").replace("1.0", "1").encode()
 

@@ -191,8 +191,10 @@ def command(
         out.write(page(work))
     instances, labels = len(wanted), len(work.labels)
     n_suggested = sum(map(len, map(work.suggested, wanted)))
+    left_out = sum(map(len, (suggested or {}).values())) - n_suggested
+    without = f" ({left_out:,} of instances that were not drawn left out)" * (left_out > 0)
     info(
-        f"{counted(instances, 'instance')} to review, with {counted(n_suggested, 'suggested label')}; "
+        f"{counted(instances, 'instance')} to review, with {counted(n_suggested, 'suggested label')}{without}; "
         f"{counted(labels, 'label')} to choose from",
         instances=instances,
         suggestions=n_suggested,

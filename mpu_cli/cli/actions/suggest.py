@@ -244,8 +244,8 @@ def _write_cells(
 
 _DESIGN = (
     "write yes or no under verdict, line by line, without skipping hard ones; then give this file to --reviewed",
-    "questions drawn by chance: drawn is the probability with which a cell was; labels by annotations^0.7, "
-    "cells by r^{0:g} (1-r)^{1:g}, where r is the probability, of at least {2:g}",
+    "questions drawn by chance: drawn is the probability with which a cell was; labels are drawn in proportion to "
+    "annotations^0.7, cells to r^{0:g} (1-r)^{1:g}; r is the probability of yes, at least {2:g}",
     "probability is that of yes, {3}",
 )
 
@@ -324,7 +324,7 @@ def command(
 ) -> None:
     """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     outputs = Outputs(fill=form == "svm", **of_outputs)
-    output, why = outputs.target, outputs.why
+    why = outputs.why
     if fill_implied and form != "svm":
         raise click.UsageError("--fill-implied needs --format svm.")
     if why and form == "svm":
@@ -335,8 +335,6 @@ def command(
                 "--why lists features of the data, and a model with --features rbf has no weights for these."
             )
         options = replace(options, features=LINEAR)
-    if as_json and output == "-":
-        raise click.UsageError("Standard output takes the report of --json: give -o a file.")
     if questions is not None:
         of_lists = "form", "top", "min_probability", "per_instance", "model", "why", "label_features"
         refuse_set(of_lists, "--questions trains no model and lists no suggestions: leave out {}.")

@@ -241,10 +241,9 @@ def _frequency(found: dict[str, Any], interval: list[float] | None, is_known: bo
     ends = _ends(interval)
     missing = f"{1 - c:.1%} of the true labels are missing"
     if found["c_estimated"]:
-        return (
-            f"{c:.3f}{ends}, estimated: {missing}, or more if some are annotated more often than others, or fewer if "
-            "features make no label certain"
-        )
+        more = ", or more if some are annotated more often than others"
+        fewer = ", or fewer if features make no label certain" * (c < 1)
+        return f"{c:.3f}{ends}, estimated: {missing}{more}{fewer}"
     return f"{c:.3f}{ends}, set by the user: {missing}"
 
 

@@ -27,7 +27,7 @@ from scipy.special import betaincinv
 
 from mpu_cli.core.labels.problem import Verdict, VerifiedLabels
 from mpu_cli.core.options import ASSUMPTION
-from mpu_cli.errors import DataError, abridged
+from mpu_cli.errors import DataError, abridged, counted
 
 # Standard errors from the middle to the ends of 90 and 95 % intervals of a normal distribution.
 Z_90, Z_95 = 1.645, 1.96
@@ -207,7 +207,7 @@ def estimate(
     """
     n = labels.shape[0]
     if not labels.nnz:
-        raise DataError(f"none of the {n} instances drawn has a label: draw more of them, or give c")
+        raise DataError(f"no label is annotated in the {counted(n, 'instance')} drawn: draw more of them, or give c")
     cells = CountedCells.of(probabilities, labels, verified)
     if not cells.annotated.any():
         raise DataError(
