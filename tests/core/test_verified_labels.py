@@ -149,10 +149,6 @@ def test_findings_change_neither_c_nor_the_number_of_true_labels(checked):
     _, before = train(Problem(as_features(X), S), quick(levels=1))
     _, after = train(Problem(as_features(X), S, verified=verified), quick(levels=1))
     assert before.chosen.c[0] == pytest.approx(0.5, abs=0.05)
-    low, high = after.chosen.estimates.estimate.interval
-    assert low <= 0.5 <= high
-    if checked == "cells at random":  # what is left predicts labels too poorly for a reliable c
-        _, after = train(Problem(as_features(X), S, verified=verified), quick(levels=1, c=0.5))
     assert after.chosen.c[0] == pytest.approx(0.5, abs=0.05)
     assert after.expected_f1 == pytest.approx(before.expected_f1, abs=0.05)
     share = LabelFrequency.of(0.5, Y.shape, verified).true_labels(S).sum() / Y.sum()

@@ -149,15 +149,18 @@ class CountedCells:
     # `annotated`, `counted`: bool, shape (n, q): whether the cell is annotated, and whether it counts
     annotated: np.ndarray
     counted: np.ndarray
+    not_ignored: np.ndarray  # bool, shape (n, q): the cells that count, and those found to be false
 
     @classmethod
     def of(cls, probabilities: np.ndarray, labels: csr_array, verified: VerifiedLabels | None) -> "CountedCells":
         """Leave out cells whose annotation was not left to chance."""
         annotated = labels.toarray().astype(bool)
         if verified is None:
-            return cls(probabilities, annotated, np.broadcast_to(True, annotated.shape))
-        counted = verified.left_to_chance().verdicts() == Verdict.UNKNOWN
-        return cls(probabilities, annotated & counted, counted)
+            every = np.broadcast_to(True, annotated.shape)
+            return cls(probabilities, annotated, every, every)
+        verdicts = verified.left_to_chance().verdicts()
+        counted = verdicts == Verdict.UNKNOWN
+        return cls(probabilities, annotated & counted, counted, counted | (verdicts == Verdict.FALSE))
 
     def informative(self) -> np.ndarray:
         """Return the columns of labels that are not annotated in (nearly) all instances; all columns if all are."""
@@ -167,13 +170,13 @@ class CountedCells:
 
     def rows(self, rows: np.ndarray) -> "CountedCells":
         """Return the cells of the given instances."""
-        return CountedCells(self.probabilities[rows], self.annotated[rows], self.counted[rows])
+        return CountedCells(*(part[rows] for part in vars(self).values()))
 
     def of_labels(self, columns: np.ndarray) -> "CountedCells":
         """Return the cells of the given labels."""
         if len(columns) == self.annotated.shape[1]:
             return self
-        return CountedCells(self.probabilities[:, columns], self.annotated[:, columns], self.counted[:, columns])
+        return CountedCells(*(part[:, columns] for part in vars(self).values()))
 
     def label(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the probabilities and annotations of one label."""
@@ -265,7 +268,7 @@ def _lift(statistic: _Statistic, cells: CountedCells) -> float:
     From 1 on, the features surely predict the labels in an estimate well.
     """
     c = statistic.c(np.ones(len(cells.counted)))
-    base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.counted[:, statistic.labels])
+    base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.not_ignored[:, statistic.labels])
     lowest = c if statistic.lowest is None else statistic.lowest
     return 1.0 if c >= NEARLY_COMPLETE and lowest >= base else min(float(lowest / (_PREDICTABLE_LIFT * base)), 1.0)
 
