@@ -154,9 +154,9 @@ def test_values_too_large_to_compute_with_are_an_error(tmp_path):
 def test_memory_does_not_grow_with_what_compressed_data_expand_to(tmp_path):
     line = b" " + b" ".join(b"%d:0.25" % index for index in range(60)) + b"\n"
     peaks = []
-    for repeats in (8_000, 24_000):  # either is more blocks than are read ahead
+    for repeats in (8_000, 136_000):  # either is more blocks than are read ahead
         (tmp_path / "in.gz").write_bytes(gzip.compress(line * repeats, compresslevel=1))
-        peaks.append(min(peak(lambda: predict(make_model(), tmp_path / "in.gz", tmp_path / "out")) for _ in range(3)))
+        peaks.append(peak(lambda: predict(make_model(), tmp_path / "in.gz", tmp_path / "out")))
         assert (tmp_path / "out").read_bytes().count(b"\n") == repeats
     # How many threads are at their peak at the same time is chance; what is kept of the larger file would not be.
-    assert peaks[1] - peaks[0] < 0.2 * len(line) * 16_000
+    assert peaks[1] - peaks[0] < 0.05 * len(line) * 128_000
