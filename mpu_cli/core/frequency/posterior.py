@@ -87,9 +87,9 @@ def normal(values: np.ndarray, mean: np.ndarray | float, deviation: np.ndarray |
 SHAPES = normal(ETAS, MUS[:, None], TAUS[:, None, None]).reshape(-1, len(ETAS))
 
 
-def centre_of(automatic: float) -> float:
-    """Return the centre of the prior of mu by an estimate of c from annotations alone."""
-    return float(logit(np.clip(automatic, 0.02, 0.997)))
+def centre_of(automatic: float | None) -> float:
+    """Return the centre of the prior of mu by an estimate of c from annotations alone; None: by c = 1/2."""
+    return float(logit(np.clip(0.5 if automatic is None else automatic, 0.02, 0.997)))
 
 
 def marginal(likelihood: np.ndarray) -> np.ndarray:
@@ -110,12 +110,10 @@ def of_labels(
     `log_likelihood`: `binomial` or `two_shares`.
     `automatic`: the centre of the prior; default 1/2.
     """
-    patterns, place, count = np.unique(
-        np.column_stack([counts, annotations]), axis=0, return_inverse=True, return_counts=True
-    )
+    of_each = np.column_stack([counts, annotations])
+    patterns, place, count = np.unique(of_each, axis=0, return_inverse=True, return_counts=True)
     likelihood = softmax(log_likelihood(patterns[:, :2], CELLS), axis=1)
-    centre = 0.0 if automatic is None else centre_of(automatic)
-    of_labels, prior = marginal(likelihood), np.tile(normal(MUS, centre, MU_DEVIATION), len(TAUS))
+    of_labels, prior = marginal(likelihood), np.tile(normal(MUS, centre_of(automatic), MU_DEVIATION), len(TAUS))
     weight = softmax(np.log(prior) + count @ np.log(of_labels))
     rows = with_chance(likelihood * ((weight / of_labels) @ SHAPES), patterns[:, 2])
     return Posterior(CELLS, rows, place.ravel())
