@@ -78,7 +78,10 @@ class Annotations(Problem):
         occurs = np.zeros(width, bool)
         occurs[named.matrix.indices] = True
         if not occurs.any():
-            raise DataError("no instance has a label, so there is nothing to learn: y holds zeros only")
+            held = "y holds zeros only" if width else "y has no columns"
+            if unknown.nnz:
+                held = "y is unknown everywhere" if unknown.nnz == n * width else "y holds zeros and unknown cells only"
+            raise DataError(f"no instance has a label, so there is nothing to learn: {held}")
         occurs[verdicts.indices[verdicts.data > 0]] = True
         if label_features is not None:
             occurs |= np.diff(label_features.indptr) > 0
@@ -189,7 +192,7 @@ def widened(values: np.ndarray, columns: np.ndarray, width: int, absent: float =
 def checked(values: Any, name: str, **how: Any) -> Any:
     """Check an array or a sparse matrix with `check_array` and its options, and that sparse indices are valid."""
     refuse_broken(values, name)
-    return check_array(values, input_name=name, **{"accept_sparse": "csr", **how})
+    return check_array(values, input_name=name, **{"accept_sparse": "csr", "ensure_min_features": 0, **how})
 
 
 def from_0_to_1(values: Any, name: str, **how: Any) -> np.ndarray:
@@ -292,7 +295,7 @@ _ARE_UNKNOWN = np.frompyfunc(_is_unknown, 1, 1)
 
 def features(X: Any, y: Any) -> csr_array:
     """Check features given with an indicator matrix, outside an estimator; n x D, float32."""
-    matrix = checked(X, "X", dtype=np.float32)
+    matrix = checked(X, "X", dtype=np.float32, ensure_min_features=1)
     check_consistent_length(matrix, y)
     return as_csr(matrix)
 
@@ -422,7 +425,7 @@ def label_names(names: np.ndarray, numbers: np.ndarray) -> LabelNames:
 
 
 def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tuple[int, ...]) -> csr_array:
-    matrix = checked(values, name, dtype=None, ensure_2d=False, ensure_min_features=0)
+    matrix = checked(values, name, dtype=None, ensure_2d=False)
     if matrix.ndim != 2:
         raise DataError(
             f"Unknown label type: {name} has shape {matrix.shape}. Only binary classification is supported, in a "

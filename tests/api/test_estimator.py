@@ -149,7 +149,10 @@ def test_parameters_that_cannot_be_are_refused(dense, parameters):
 @pytest.mark.parametrize(
     ("labels", "problem"),
     [
-        (np.zeros((3, 2)), "no instance has a label"),
+        (np.zeros((3, 2)), "no instance has a label, .* y holds zeros only"),
+        (np.full((3, 2), np.nan), "no instance has a label, .* y is unknown everywhere"),
+        (np.diag([0, 0, np.nan]), "no instance has a label, .* y holds zeros and unknown cells only"),
+        (np.zeros((3, 0)), "no instance has a label, .* y has no columns"),
         (np.full((3, 2), 2), "y holds other values than 0, 1"),
         (np.array([["a", "b"]] * 3), "y holds other values"),
         ([1, 1, 1], "y has one class only"),
@@ -217,7 +220,7 @@ def test_label_sets_are_as_the_matrix_that_a_binarizer_makes(named, kind, outer)
     [
         ([["a"], ["b", 3]], r"y\[1\] has the label 3: give texts"),
         ([["a"], ["c"]], r"y\[1\] has the label 'c', which is not among the classes"),
-        ([[], []], "0 feature"),
+        ([[], []], "y has 0 columns"),
         (["a", "b"], "Unknown label type.*, or a list of names for each instance"),
     ],
 )

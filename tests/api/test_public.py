@@ -151,6 +151,7 @@ def test_no_more_than_1_is_expected_where_c_is_too_small():
         (choose_thresholds, ([[0.5]], [[1]], [0.5, 0.5])),
         (choose_thresholds, ([[0.5]], [[0]], 0.5)),
         (choose_thresholds, ([[0.5]], [[1]], 0.5, "f1")),
+        (choose_thresholds, (np.zeros((1, 0)), [[1]], 0.5)),
         (corrected_metrics, ([[1, 0]], [[1]], 0.5)),
         (corrected_metrics, ([[1]], [[0.5]], 0.5)),
         (corrected_metrics, ([[1]], [[1]], 0)),
