@@ -407,11 +407,11 @@ def _sparse(arrays: dict[str, np.ndarray], n_columns: int) -> csr_array:
     """Return a canonical CSR matrix; ValueError if the arrays are not valid."""
     data, indices, indptr = (arrays[name] for name in ("data", "indices", "indptr"))
     # Checked before the cast to 32 bits, which would wrap large indices back into range.
-    expect(bool(indptr.min(initial=0) == 0 and indptr.max(initial=0) == len(data)), "entries of no row")
+    expect(bool(indptr[0] == 0 and indptr[-1] == len(data) and (indptr[1:] >= indptr[:-1]).all()), "entries of no row")
+    expect(bool(indices.min(initial=0) >= 0 and indices.max(initial=0) < n_columns), "entries of no column")
     if len(data) < 2**31:
         indptr = indptr.astype(np.int32)  # otherwise SciPy would copy the indices as 64-bit numbers
     matrix = csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
-    matrix.check_format(full_check=True)
     expect(matrix.has_canonical_format, "entries of a row out of order")
     return matrix
 
