@@ -167,10 +167,13 @@ def test_an_answer_on_an_annotated_cell(run, problem, checked):
     assert estimated(run, data, "--reviewed", checked)["answers"] == 80
 
 
-def test_nothing_is_left_to_ask(run, tmp_path):
-    data, target = tmp_path / "data.svm", tmp_path / "questions.tsv"
-    data.write_text("1 1:1\n" * 20)
-    message(run("suggest", data, "--questions", 5, "-o", target, "-q"))
+@pytest.mark.parametrize("decided", [0, 5])
+def test_nothing_is_left_to_ask(run, tmp_path, decided):
+    data, target, checked = tmp_path / "data.svm", tmp_path / "questions.tsv", tmp_path / "checked.tsv"
+    data.write_text("1 1:1\n" * 20 + " 1:1\n" * decided)
+    rows = [f"{i + 21}\t1\tno\tsuggestion\n" for i in range(decided)]
+    checked.write_text("instance\tlabel\tverdict\tsource\n" + "".join(rows))
+    message(run("suggest", data, "--reviewed", checked, "--questions", 5, "-o", target, "-q"))
     assert not target.exists()
 
 

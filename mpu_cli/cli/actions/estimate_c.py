@@ -1,6 +1,7 @@
 """Estimate the label frequency c of a file: ``mpu estimate-c``."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, least_not_ref
 from mpu_cli.core.frequency.questions import forecast
 from mpu_cli.core.frequency.review_frequency import instances_to_review, reviewed_counts
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
+from mpu_cli.core.labels.problem import counts_by_chance
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import InputError, MpuError, counted
@@ -101,7 +103,8 @@ def command(
             "unreliable": single.unreliable.tolist(),
         }
         report["per_label"] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    output_report(report, as_json, _print_report)
+    annotated, cells = counts_by_chance(data.labels, data.verified)
+    output_report(report, as_json, partial(_print_report, is_complete=bool((annotated == cells).all())))
 
 
 def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> dict[str, Any]:
@@ -150,8 +153,9 @@ def by_people(found: dict[str, Any]) -> list[str]:
     return [counted(found[name], noun) + more for name, (noun, more) in nouns.items() if found.get(name)]
 
 
-def _print_report(report: dict[str, Any]) -> None:
-    print_lines(_lines(report))
+def _print_report(report: dict[str, Any], is_complete: bool) -> None:
+    """Print a report; `is_complete`: whether every label is annotated wherever it may be true."""
+    print_lines(_lines(report, is_complete))
     answers = report.get("answers", 0)
     if "next_width" in report and "interval" in report:
         low, high = report["interval"]
@@ -177,7 +181,7 @@ def _print_report(report: dict[str, Any]) -> None:
         print_rates(report["per_label"], ["label", *named, "annotations"], 1)
 
 
-def _lines(report: dict[str, Any]) -> dict[str, str]:
+def _lines(report: dict[str, Any], is_complete: bool) -> dict[str, str]:
     """Return the lines about c, keyed by their names."""
     to_answer = f"answer 40 questions, or what --plan says: {QUESTIONS}"
     if "c" not in report:
@@ -208,5 +212,5 @@ def _lines(report: dict[str, Any]) -> dict[str, str]:
     return lines | {
         "rests on": f"{used} (method {report['method']})",
         "assumes": report["assumption"],
-        "to check it": to_answer if low < 1 else "there is nothing to ask: no label can be missing",
+        "to check it": "there is nothing to ask: no label can be missing" if is_complete else to_answer,
     }
