@@ -266,7 +266,8 @@ def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) 
     drawn = Scored(data, replace(options, features=LINEAR), run, data.scores).questions(n, allowed)
     answered = 0 if data.answers is None else len(data.answers)
     if not len(drawn):
-        raise InputError(sources.file, None, f"there is nothing to ask: no undecided label is missing with a probability of at least {LEAST:g}")
+        why = f"no undecided label is missing with a probability of at least {LEAST:g}"
+        raise InputError(sources.file, None, f"there is nothing to ask: {why}")
     by = f"by {answered} answers" if answered else "if half of the labels are missing"
     design = OF_TRUE, OF_FALSE, LEAST, by
     with open_output(outputs.target) as out:
