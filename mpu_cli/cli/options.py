@@ -226,6 +226,20 @@ def _sources(
     refuse_repeated(file)
     if len(fully_labelled) > 1:
         raise click.UsageError("--fully-labelled takes one file: join them.")
+    if fully_labelled and others.get("scores") is not None:
+        raise click.UsageError("--scores has scores of FILE alone: leave out --fully-labelled.")
+    if others["groups"] is not None:
+        values = click.get_current_context().params
+        sets_c = {
+            "--c": values.get("c") is not None,
+            "--fully-labelled": fully_labelled,
+            "--method": values.get("method", "bbe") != "bbe",
+        }
+        for option in filter(sets_c.get, sets_c):
+            raise click.UsageError(
+                "--groups estimates c of each group from annotations alone, by the method bbe: leave out --groups or "
+                f"{option}."
+            )
     return Sources(
         as_one(file),
         fully_labelled=next(iter(fully_labelled), None),

@@ -135,8 +135,8 @@ class Evidence:
 
         Raises DataError (no label is annotated in a cell that is not ignored).
         """
+        refuse_two_frequencies(problem, options.c)
         scored = Scored(problem, options, run, scores)
-        refuse_two_frequencies(scored.population, options)
         known = Estimates.given(options.c, scored.population)
         estimates = scored.estimates() if is_estimated(options.c) else known
         rates = estimates.rates(problem.labels.shape[1], options.c)

@@ -324,7 +324,7 @@ def choose_hyper_parameters(
     Raises DataError (there are too many labels for the loss; or instances are in groups, and c does not come from
     annotations alone).
     """
-    refuse_two_frequencies(population, options)
+    refuse_two_frequencies(population, options.c)
     n, q = len(population), len(population.annotations)
     many, has_label_features = q > FEW_LABELS, population.label_features is not None
     loss = options.loss or DEFAULT
@@ -393,10 +393,10 @@ def _starting(population: Instances, options: Options, loss: str) -> Settings:
     )
 
 
-def refuse_two_frequencies(population: Instances, options: Options) -> None:
-    """Raise DataError if instances are in groups, and c does not come from annotations alone."""
-    others = options.c is not None or population.is_reviewed or population.answers is not None
-    if population.groups is not None and others:
+def refuse_two_frequencies(problem: Problem, c: Any = None) -> None:
+    """Raise DataError if instances are in groups, and c is set or does not come from annotations alone."""
+    others = c is not None or problem.is_reviewed or problem.answers is not None
+    if problem.groups is not None and others:
         raise DataError(
             "c of groups is estimated from annotations alone, and here it is set, or comes from verified "
             "labels drawn at random: leave out one of them"

@@ -353,8 +353,6 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     if sources.same_fold is not None:
         data = replace(data, same_fold=read_groups(sources.same_fold, len(data)).of_instances)
     if sources.groups is not None:
-        if sources.fully_labelled is not None:
-            raise MpuError("c of groups is estimated from annotations alone: leave out --groups or --fully-labelled")
         data = replace(data, groups=read_groups(sources.groups, len(data)))
     if sources.fully_labelled is not None:
         data = _with_complete(data, read(str(sources.fully_labelled), reading, run))
@@ -364,8 +362,6 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
         _log.warning(f"{shown(sources.file)}: no instance has a feature, such as 1:0.5; is this a table of numbers?")
     if sources.scores is None:
         return data
-    if sources.fully_labelled is not None:
-        raise MpuError("--scores has scores of FILE alone: leave out --fully-labelled")
     expected = len(data), data.ids, data.annotations
     return replace(data, scores=read_scores(sources.scores, *expected, reading=reading, run=run))
 

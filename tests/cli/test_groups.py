@@ -110,5 +110,7 @@ def test_fit_takes_them_as_the_command_does(run, collection, tmp_path):
         assert MPUClassifier().set_fit_request(groups=True).get_metadata_routing().fit.requests["groups"] is True
     with refused(ValueError):
         MPUClassifier().fit(X, S, groups=names[1:])
+    with pytest.raises(ValueError, match="c of groups is estimated from annotations alone, and here it is set"):
+        MPUClassifier(c=0.4).fit(X, S, groups=names)
     with pytest.raises(TypeError, match="'group'"):
         MPUClassifier().fit(X, S, group=names)

@@ -26,8 +26,8 @@ from mpu_cli.core.frequency.review_frequency import instances_to_review, reviewe
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
 from mpu_cli.core.labels.problem import counts_by_chance
 from mpu_cli.core.options import FrequencyOptions
-from mpu_cli.core.selection import Estimates
-from mpu_cli.errors import InputError, MpuError, counted
+from mpu_cli.core.selection import Estimates, refuse_two_frequencies
+from mpu_cli.errors import InputError, counted
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
 from mpu_cli.inputs.training_data import Sources, TrainingData, read_training_data
 from mpu_cli.people.posteriors import Count, missing_labels
@@ -59,8 +59,7 @@ def command(
     data = read_training_data(sources, run, is_for_model=False)
     q = len(data.ids)
     is_by_people = data.is_reviewed or data.answers is not None
-    if data.groups is not None and (is_by_people or method != "bbe"):
-        raise MpuError("c of groups comes from annotations alone, by the method bbe: leave out --groups or the rest")
+    refuse_two_frequencies(data)
     scored = Scored(data, options, run, data.scores, per_label and data.answers is None)
     estimates = scored.estimates(method)
     report, c, alone = report_of(estimates, data, method), estimates.overall.c, estimates.estimate
