@@ -15,22 +15,21 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, TypeAlias
 
-import numpy as np
 from dask import config
 from dask.sizeof import sizeof
 from distributed import Client, Future, KilledWorker, LocalCluster, as_completed, get_worker
 from distributed.comm.core import CommClosedError
 from distributed.system import MEMORY_LIMIT
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 
 from mpu_cli.cluster import Address
+from mpu_cli.core.features import Features
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.options import Real, checked
@@ -193,24 +192,15 @@ def versions() -> dict[str, str]:
 
 
 def size_of(value: Any) -> int:
-    """Return the size of the arrays in a value, in bytes.
+    """Return the size of an object, in bytes, from the sizes of its attributes.
 
     Dask runs a unit where most of its arguments are, counts the bytes that it moves, and writes data beyond the memory
     of a worker to disk. It assumes 56 bytes for objects of unknown size.
     """
-    match value:
-        case np.ndarray():
-            return int(value.nbytes)
-        case csr_array() | csc_array():
-            return value.data.nbytes + value.indices.nbytes + value.indptr.nbytes
-        case list() | tuple():
-            return sum(map(size_of, value))
-        case _ if is_dataclass(value):
-            return sum(size_of(getattr(value, field.name)) for field in fields(value))
-    return 0
+    return sum(map(sizeof, vars(value).values()))
 
 
-for kind in (csc_array, csr_array, Dataset, LinearModel):
+for kind in (csr_array, Dataset, Features, LinearModel):
     sizeof.register(kind, size_of)
 
 
