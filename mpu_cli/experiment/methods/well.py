@@ -28,13 +28,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array, tril, vstack
+from sklearn import config_context
 from sklearn.metrics.pairwise import cosine_similarity
+from sklearn.neighbors import kneighbors_graph
 
 from mpu_cli.core.features import unit_rows
 from mpu_cli.core.predictions import refuse_beyond_free
 
-# Number of instances whose similarities to all others are computed together.
-_ROWS = 256
+# Memory for the similarities that are computed together.
+_MEGABYTES = 16
 
 
 @dataclass(frozen=True)
@@ -80,18 +82,10 @@ def nearest_neighbours(matrix: csr_array, k: int, degree: float) -> csr_array:
     They are scaled so that the sums over each instance have the median `degree`, among instances with any; they are not
     negative, and symmetric, with a diagonal of zeros.
     """
-    n = matrix.shape[0]
-    directions = unit_rows(matrix)
-    others = csr_array(directions.T)
-    parts = []
-    for start in range(0, n, _ROWS):
-        similar = np.maximum((directions[start : start + _ROWS] @ others).toarray(), 0)
-        np.fill_diagonal(similar[:, start:], 0)
-        if k < n:
-            np.put_along_axis(similar, np.argpartition(-similar, k - 1, axis=1)[:, k:], 0, axis=1)
-        parts.append(csr_array(similar))
-    nearest = csr_array(vstack(parts, format="csr"))
-    similarity = csr_array(nearest.maximum(nearest.T))
+    with config_context(working_memory=_MEGABYTES):
+        nearest = kneighbors_graph(unit_rows(matrix), min(k, matrix.shape[0] - 1), mode="distance", metric="cosine")
+    nearest.data = np.maximum(1 - nearest.data, 0)
+    similarity = csr_array(nearest.maximum(nearest.T), dtype=np.float32)
     degrees = similarity.sum(axis=1)
     if (degrees > 0).any():
         similarity *= np.float32(degree / np.median(degrees[degrees > 0]))
