@@ -240,9 +240,8 @@ class Counts:
         recall and F1 are estimated, for complete labels; macro-precision may exceed 1.
         """
         counted = [(counts.T @ weights.T).T for counts in (self.hits, self.predicted, self.truth)]
-        of_all, of_each = (corrected, of_labels) if incomplete else (precision_recall_f1, precision_recall_f1)
-        micro = of_all(*(part.sum(axis=1) for part in counted))
-        macro = [divide(value.sum(axis=1), value.shape[1]) for value in of_each(*(part[:, :-1] for part in counted))]
+        micro = corrected(*(part.sum(axis=1) for part in counted))
+        macro = [divide(value.sum(axis=1), value.shape[1]) for value in of_labels(*(part[:, :-1] for part in counted))]
         values = dict(zip(SET_METRICS, (*micro, *macro), strict=True))
         if not incomplete:
             values[SAMPLES_F1] = weights @ self._of_instances / weights.sum(axis=1)

@@ -57,13 +57,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.features import with_values
 from mpu_cli.core.predictions import values_at
 from mpu_cli.errors import DataError, InputError
-from mpu_cli.evaluation.metrics import (
-    LabelSetMetrics,
-    Quality,
-    divide,
-    gains_at,
-    ranked_hits,
-)
+from mpu_cli.evaluation.metrics import LabelSetMetrics, Quality, divide, gains_at, precision_recall_f1, ranked_hits
 from mpu_cli.runtime.options import PROPENSITY_A, PROPENSITY_B
 
 FEWEST_INSTANCES = 3  # with fewer, C is negative and a propensity would exceed 1
@@ -83,9 +77,7 @@ def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c:
     >>> print(f"{estimate.precision:.2f} {estimate.recall:.2f} {estimate.f1:.2f}")
     0.80 0.80 0.80
     """
-    precision = np.minimum(divide(hits, np.multiply(predicted, c)), 1)
-    recall = divide(hits, annotated)
-    return Quality(precision, recall, divide(2 * precision * recall, precision + recall))
+    return precision_recall_f1(hits, np.maximum(np.multiply(predicted, c), hits), annotated)
 
 
 def of_labels(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> Quality:
