@@ -71,15 +71,19 @@ class Fitness:
         cls, model: TrainedModel, features: csr_array, labels: csr_array | None = None, written: int = 0
     ) -> "Fitness":
         """Count in some instances, for which `written` labels or scores are written."""
-        squares = float(np.square(features.data, dtype=float).sum())
-        filled = int((np.diff(features.indptr) > 0).sum())
-        unknown = features.nnz - model.occurring.count(features)
-        n, found = features.shape[0], _range_of(features.indices)
-        counts = cls(n, features.nnz, unknown, filled, squares, features=found, written=written)
-        if labels is None:
-            return counts
-        strange = int(np.count_nonzero(~np.isin(labels.indices, model.label_ids)))
-        return replace(counts, annotations=labels.nnz, strange=strange, labels=_range_of(labels.indices))
+        annotated = np.zeros(0, np.int32) if labels is None else labels.indices
+        return cls(
+            instances=features.shape[0],
+            entries=features.nnz,
+            unknown=features.nnz - model.occurring.count(features),
+            filled=int((np.diff(features.indptr) > 0).sum()),
+            squares=float(np.square(features.data, dtype=float).sum()),
+            annotations=len(annotated),
+            strange=int(np.count_nonzero(~np.isin(annotated, model.label_ids))),
+            features=_range_of(features.indices),
+            labels=_range_of(annotated),
+            written=written,
+        )
 
     def __add__(self, other: "Fitness") -> "Fitness":
         sums: Any = (
@@ -223,15 +227,9 @@ def select(predictions: Predictions, thresholds: np.ndarray, top_k: int | None, 
         reach = probabilities >= (thresholds if len(thresholds) == 1 else thresholds[columns])
         rows, columns, probabilities = rows[reach], columns[reach], probabilities[reach]
     cells = Cells(rows, columns, probabilities)
-    if not ranked and top_k is None:
-        return cells
-    order = np.lexsort((-probabilities, rows))
     if top_k is not None:
-        first = np.searchsorted(rows, rows)  # rows ascend before and after
-        order = order[np.arange(len(rows)) - first < top_k]
-    if not ranked:
-        order.sort()
-    return cells[order]
+        cells = cells.best_of_instances(top_k)
+    return cells[np.lexsort((-cells.probabilities, cells.rows))] if ranked else cells
 
 
 _NUMBER = rb"-?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf)"

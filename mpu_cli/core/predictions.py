@@ -147,6 +147,12 @@ class Cells(CellList):
         """Return the most probable cells, at most `most`, in descending order; ties keep their order."""
         return self[np.argsort(-self.probabilities, kind="stable")[:most]]
 
+    def best_of_instances(self, most: int) -> "Cells":
+        """Return the most probable cells of each instance, at most `most`; rows ascend, and cells keep their order."""
+        order = np.lexsort((-self.probabilities, self.rows))
+        first = np.searchsorted(self.rows, self.rows)
+        return self[np.sort(order[np.arange(len(self)) - first < most])]
+
 
 def f1_score(true_positives: Any, predicted: Any, true: Any) -> Any:
     """Return the F1: twice the number of true positives, divided by the numbers of predicted and of true labels.

@@ -182,7 +182,7 @@ def suggest(
         if choice.top is not None and len(best) >= choice.top:
             block = block[block.probabilities > best.probabilities[choice.top - 1 : choice.top].min(initial=np.inf)]
         if choice.per_instance is not None:
-            block = _largest(block, choice.per_instance)
+            block = block.best_of_instances(choice.per_instance)
         best = best.joined(block) if choice.top is None else best.joined(block).best(choice.top)
     best = best.best()
     return replace(best, probabilities=correction(best.probabilities))
@@ -264,10 +264,3 @@ def worth_filling_in(listed: Cells, there: int, true: float, right: float) -> Fi
     f1 = f1_score(hits, there + np.arange(len(hits)), true)
     k = int(np.argmax(f1))
     return FillingIn(k, float(f1[0]), float(f1[k]))
-
-
-def _largest(cells: Cells, k: int) -> Cells:
-    """Return the k most probable cells of each instance, the first ones in case of ties, by instance."""
-    order = np.lexsort((-cells.probabilities, cells.rows))
-    first = np.searchsorted(cells.rows, cells.rows)
-    return cells[np.sort(order[np.arange(len(cells)) - first < k])]
