@@ -12,6 +12,7 @@ The label names are text, with a line ``number<TAB>name`` for each label. The ve
 """
 
 import hashlib
+import io
 import json
 import math
 import os
@@ -218,7 +219,7 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
         expected = layouts(manifest.numbers, n_known, D, q)
         for (part, layout), (name, checksum) in zip(expected, manifest.files, strict=True):
             expect(name.startswith(f"{part}-"), f"{name} cannot be {part}")
-            parts[part] = read_arrays(path / name, checksum, layout | ({} if parts else first))
+            parts[part] = _arrays(path, name, checksum, layout | ({} if parts else first))
         arrays = next(iter(parts.values()))
         labels, c, thresholds, known = (arrays[name] for name in (*OF_LABELS, "known"))
         expect(ascending(labels), "labels out of order")
@@ -232,13 +233,12 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
         others = manifest.others
         names = None
         if "names" in others:  # they are parsed on first use
-            names = LabelNames(read_kept(path, *others["names"]), str(path / others["names"][0]))
-        vectorizer = read_kept(path, *others["vectorizer"]) if "vectorizer" in others else None
+            names = LabelNames(_content(path, *others["names"]), str(path / others["names"][0]))
+        vectorizer = _content(path, *others["vectorizer"]) if "vectorizer" in others else None
         implies = None
         if "implied" in others:
-            name, checksum = others["implied"]
             layout = dict.fromkeys(("narrower", "broader"), (np.int32, (manifest.pairs,)))
-            places = tuple(read_arrays(path / name, checksum, layout).values())
+            places = tuple(_arrays(path, *others["implied"], layout).values())
             in_range = all(bool(np.all((columns >= 0) & (columns < q))) for columns in places)
             expect(in_range, "implied labels out of range")
             implies = csr_array((np.ones(manifest.pairs, bool), places), shape=(q, q))
@@ -256,29 +256,21 @@ def ascending(array: np.ndarray) -> bool:
     return bool(np.all(array[1:] > array[:-1]))
 
 
-def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarray]:
-    """Read the arrays in a file, and check that they are finite and have the dtypes and shapes in the layout.
+@contextmanager
+def _opened(path: Path, checksum: str) -> Iterator[io.FileIO]:
+    """Open a file of a model, with this hexadecimal SHA-256; turn errors while it is open into errors that name it.
 
-    The checksum is its hexadecimal SHA-256.
-
-    Raises FileNotFoundError, ModelError (the file is damaged, contains other arrays, or cannot be read), TooLargeError
-    (its arrays exceed the free memory).
+    Raises FileNotFoundError, ModelError (the file is damaged, or cannot be read), TooLargeError (it exceeds the free
+    memory).
     """
     try:
         with open_regular(path) as file:
-            data = sum(np.dtype(dtype).itemsize * math.prod(shape) for dtype, shape in layout.values())
-            size = os.fstat(file.fileno()).st_size
-            expect(data < size <= data + _OVERHEAD * len(layout), f"it has {size:,} bytes, for {data:,} of arrays")
-            if data > (free := available_memory()):
-                raise TooLargeError(f"{path}: takes {data / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free")
-            expect(
-                hashlib.file_digest(file, "sha256").hexdigest() == checksum,
-                "its checksum differs from the one in the manifest",
-            )
-            with zipfile.ZipFile(file) as archive:
-                names = [member.filename for member in archive.infolist()]
-                expect(sorted(names) == sorted(f"{name}.npy" for name in layout), "it holds other arrays")
-                return {name: _read_array(archive, name, *layout[name]) for name in layout}
+            if (size := os.fstat(file.fileno()).st_size) > (free := available_memory()):
+                raise TooLargeError(f"{path}: takes {size / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free")
+            same = hashlib.file_digest(file, "sha256").hexdigest() == checksum
+            expect(same, "its checksum differs from the one in the manifest")
+            file.seek(0)
+            yield file
     except (FileNotFoundError, MemoryError, TooLargeError):
         raise
     except OSError as error:
@@ -286,6 +278,23 @@ def read_arrays(path: Path, checksum: str, layout: Layout) -> dict[str, np.ndarr
     except Exception as error:  # a damaged zip archive raises errors of many types
         problem = str(error) if str(error).isprintable() else repr(str(error))  # it may quote bytes of the file
         raise ModelError(f"{path}: is damaged ({problem}); copy or train the model again") from error
+
+
+def _content(folder: Path, name: str, checksum: str) -> bytes:
+    with _opened(folder / name, checksum) as file:
+        return file.readall()
+
+
+def _arrays(folder: Path, name: str, checksum: str, layout: Layout) -> dict[str, np.ndarray]:
+    """Read the arrays in a file, which must be finite and have the dtypes and shapes in the layout."""
+    with _opened(folder / name, checksum) as file:
+        data = sum(np.dtype(dtype).itemsize * math.prod(shape) for dtype, shape in layout.values())
+        size = os.fstat(file.fileno()).st_size
+        expect(data < size <= data + _OVERHEAD * len(layout), f"it has {size:,} bytes, for {data:,} of arrays")
+        with zipfile.ZipFile(file) as archive:
+            members = [member.filename for member in archive.infolist()]
+            expect(sorted(members) == sorted(f"{array}.npy" for array in layout), "it holds other arrays")
+            return {array: _read_array(archive, array, *form) for array, form in layout.items()}
 
 
 def _read_array(archive: zipfile.ZipFile, name: str, dtype: type, shape: tuple[int, ...]) -> np.ndarray:
@@ -303,26 +312,6 @@ def _read_array(archive: zipfile.ZipFile, name: str, dtype: type, shape: tuple[i
         expect(not file.read(1), f"{name} is too long")
     expect(bool(np.isfinite(array).all()), f"{name} is not finite")
     return array
-
-
-def read_kept(path: Path, name: str, checksum: str) -> bytes:
-    """Read a file of a model.
-
-    Raises FileNotFoundError, ValueError (the file has another checksum, or is not a regular file), ModelError (it
-    cannot be read), TooLargeError (it exceeds the free memory).
-    """
-    try:
-        with open_regular(path / name) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > available_memory():
-                raise TooLargeError(f"{path / name}: has {size / 1e9:,.1f} GB, more than there is free memory")
-            text = file.read()
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise ModelError(f"{path / name}: cannot be read: {error.strerror}") from error
-    expect(hashlib.sha256(text).hexdigest() == checksum, f"the checksum of {name} is not the manifest's")
-    return text
 
 
 def whole(number: Any, least: int = 0) -> int:
