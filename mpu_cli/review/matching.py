@@ -1,6 +1,6 @@
 """Matching people's decisions with the data that they are about."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,14 +61,12 @@ def match(
     data: Dataset,
     source: Source,
     also: Sequence[int] = (),
-    checksum_of: Callable[[], str] | None = None,
     filled_in: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Reviewed:
     """Match decisions with data.
 
     `source`: the file of the data, as the user named it.
     `also`: labels to which decisions apply even if they are never true.
-    `checksum_of`: returns the checksum of the features in `data`, called if a review file has one; None: computed.
     `filled_in`: instances and labels of `data` that were filled in, and not annotated.
     Raises InputError (a review file has the checksum of other data, or an instance that does not exist in the data).
 
@@ -87,7 +85,7 @@ def match(
     """
     n = len(data)
     if any(decisions.checksums):
-        own = checksum(data.features) if checksum_of is None else checksum_of()
+        own = checksum(data.features)
         for file, theirs in zip(decisions.files, decisions.checksums, strict=True):
             refuse_other_data(file, theirs, own, source)
     if len(beyond := np.flatnonzero(decisions.instance >= n)):

@@ -171,7 +171,7 @@ def command(
     decided = None
     if reviewed:
         decided = decisions.read(reviewed, names, ids)
-        match(decided, data, source, checksum_of=lambda: of_features)  # refuses those of other data
+        match(decided, data, source)  # refuses those of other data
     work = Review(
         data=data,
         source=source,
