@@ -136,13 +136,12 @@ def _data(review: Review) -> dict[str, Any]:
     names, numbers, counts = review.label_names, review.labels, review.counts
     place = {number: i for i, number in enumerate(numbers)}
     items = [_item(review, instance, place) for instance in review.instances]
-    decided = {}
+    out = io.BytesIO()
     if review.decided is not None:
-        out = io.BytesIO()
         review.decided.write(out, review.ids)
-        decided = {"decided": out.getvalue().decode()}  # a review file, which the page imports when it opens
+    decided = out.getvalue().decode()  # a review file, which the page imports when it opens
     listed = [[item["n"], item["s"]] for item in items]
-    chosen = hashlib.sha256(json.dumps([*listed, *decided.values()]).encode()).hexdigest()
+    chosen = hashlib.sha256(json.dumps([*listed, *filter(None, [decided])]).encode()).hexdigest()
     source = SAMPLE if review.is_sample else SUGGESTION if review.suggestions is not None else ""
     broader = {
         i: [place[wide] for wide in review.broader.get(number, ()) if wide in place] for number, i in place.items()
@@ -165,13 +164,13 @@ def _data(review: Review) -> dict[str, Any]:
         "names": [] if names is None else list(map(names.name, numbers)),
         "written": written,
         "further": further,
-        **({"broader": some} if (some := {i: above for i, above in broader.items() if above}) else {}),
-        **({"uris": _uris(uris)} if any(uris) else {}),
-        **({} if review.link is None else {"link": review.link}),
+        "broader": {i: above for i, above in broader.items() if above},
+        "uris": _uris(uris) if any(uris) else None,
+        "link": review.link,
         "counts": [int(counts[number]) if number < len(counts) else 0 for number in numbers],
         "most": {"label": MAX_ID, "instance": MOST_INSTANCES},
         "items": items,
-        **decided,
+        "decided": decided,
     }
 
 

@@ -95,7 +95,7 @@ function rowElement({ label, probability }, kind, isEntry) {
 
 // The next broader labels, which tell headings of the same name apart.
 function broaderOf(label) {
-  const names = (data.broader?.[labels.place.get(label)] ?? []).map((i) => labels.name(i));
+  const names = (data.broader[labels.place.get(label)] ?? []).map((i) => labels.name(i));
   return names.length ? [element("span", { className: "note-of broader", textContent: `in ${names.join(", ")}` })] : [];
 }
 
@@ -126,8 +126,8 @@ function verdictButton(label, word, isPressed, isEntry) {
 function renderInstance() {
   const one = item();
   const others = headings(one).slice(1);
-  $("record").hidden = !others.length && data.link === undefined;
-  $("record").replaceChildren(others.join(" · "), ...(data.link === undefined ? [] : [" ", linkTo(one.i)]));
+  $("record").hidden = !others.length && data.link === null;
+  $("record").replaceChildren(others.join(" · "), ...(data.link === null ? [] : [" ", linkTo(one.i)]));
   $("text").hidden = one.t === undefined;
   $("features").hidden = one.f === undefined;
   $("features").tBodies[0].replaceChildren(
