@@ -209,29 +209,29 @@ class Counts:
     truth: csr_array
     predicted: csr_array
     hits: csr_array
-    gains: np.ndarray | None  # float64, shape (n, metrics): precision and nDCG at each cut-off; None without scores
-    ks: tuple[int, ...]
+    gains: dict[str, np.ndarray]  # float64, shape (n,): precision and nDCG at each cut-off; none without scores
 
     @classmethod
     def of(
         cls,
         chunks: Sequence[tuple[csr_array, csr_array]],
-        gains: Sequence[np.ndarray] = (),
-        ks: tuple[int, ...] = (),
+        gains: Sequence[dict[str, np.ndarray]] = (),
         labels: np.ndarray | None = None,
     ) -> "Counts":
         """Return the counts of chunks of true and predicted label sets, for these labels, ascending.
 
         If the truth is incomplete, its entries are the number of true labels that each annotation represents, 1 / c.
 
-        `gains`: for each chunk, from `ranking_gains` with these cut-offs; none without scores.
+        `gains`: for each chunk, from `ranking_gains`; none without scores.
         `labels`: default: all labels that are true for an instance.
         """
         if labels is None:
             labels = np.unique(np.concatenate([truth.indices for truth, _ in chunks]))
         hits = [only_entries(truth, entries_in(truth, predicted) & (truth.data != 0)) for truth, predicted in chunks]
         truth, predicted = (_placed([pair[i] for pair in chunks], labels) for i in range(2))
-        return cls(truth, predicted, _placed(hits, labels), np.concatenate(gains) if gains else None, ks)
+        names = gains[0] if gains else ()
+        of_all = {name: np.concatenate([of_chunk[name] for of_chunk in gains]) for name in names}
+        return cls(truth, predicted, _placed(hits, labels), of_all)
 
     def metrics(self, weights: np.ndarray, incomplete: bool = False) -> dict[str, np.ndarray]:
         """Return the metrics of b samples of the instances, by name, each of shape (b,).
@@ -244,10 +244,8 @@ class Counts:
         macro = [divide(value.sum(axis=1), value.shape[1]) for value in of_labels(*(part[:, :-1] for part in counted))]
         values = dict(zip(SET_METRICS, (*micro, *macro), strict=True))
         if not incomplete:
-            values[SAMPLES_F1] = weights @ self._of_instances / weights.sum(axis=1)
-            if self.gains is not None:
-                means = (weights @ self.gains).T / weights.sum(axis=1)
-                values |= dict(zip(ranking_names(self.ks), means, strict=True))
+            of_instances = {SAMPLES_F1: self._of_instances} | self.gains
+            values |= {name: weights @ value / weights.sum(axis=1) for name, value in of_instances.items()}
         return values
 
     @cached_property
@@ -341,10 +339,11 @@ def _samples(n: int, replicates: int, seed: int, width: int) -> Iterator[np.ndar
         yield np.bincount(drawn.ravel(), minlength=b * n).reshape(b, n).astype(float)
 
 
-def ranking_gains(truth: csr_array, scores: csr_array, ks: Sequence[int]) -> np.ndarray:
-    """Return precision and nDCG at each cut-off for each instance, as `RankingMetrics` defines them: float64."""
+def ranking_gains(truth: csr_array, scores: csr_array, ks: Sequence[int]) -> dict[str, np.ndarray]:
+    """Return each instance's precision and nDCG at each cut-off, as `RankingMetrics` defines them: float64, by name."""
     (retrieved, discounted), most = gains_at(ranked_hits(truth, scores), truth, tuple(ks))
-    return np.concatenate([retrieved / np.array(ks)[:, None], divide(discounted, most)]).T
+    gains = *(retrieved / np.array(ks)[:, None]), *divide(discounted, most)
+    return dict(zip(ranking_names(ks), gains, strict=True))
 
 
 def _placed(chunks: list[csr_array], labels: np.ndarray) -> csr_array:

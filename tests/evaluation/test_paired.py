@@ -17,7 +17,7 @@ def counts(truth, predicted, scores=None, ks=(1, 3), cuts=(3,)):
     parts = [part for part in np.split(np.arange(len(truth)), cuts) if len(part)]
     chunks = [(csr_array(truth[part]), csr_array(predicted[part])) for part in parts]
     gains = [] if scores is None else [ranking_gains(csr_array(truth[p]), csr_array(scores[p]), ks) for p in parts]
-    return Counts.of(chunks, gains, ks)
+    return Counts.of(chunks, gains)
 
 
 def draw(rng, n, recall=0.8):

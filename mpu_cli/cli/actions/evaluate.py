@@ -204,7 +204,7 @@ def _counted(name: str, truth: Truth, metrics: Metrics, c: Propensities | None, 
         count(len(true))
     if form.is_cut and metrics.threshold is None:
         warn(f"{name}: {_CUT}")
-    counts = Counts.of(over if form.is_cut else listed, gains if form.ranks else (), metrics.ks)
+    counts = Counts.of(over if form.is_cut else listed, gains if form.ranks else ())
     if c is not None and counts.hits.sum() > counts.predicted.sum():
         warn(f"{name}: {_clipped(metrics)}")
     return counts

@@ -142,7 +142,7 @@ class Gate:
             fitness += Fitness.of(model, true.features, true.labels)
             chunks.append((true.labels, predicted.labels))
             gains.append(ranking_gains(true.labels, predicted.features, KS))
-        return Counts.of(chunks, gains, KS), fitness
+        return Counts.of(chunks, gains), fitness
 
 
 def _checksums(model: TrainedModel, path: Path) -> list[str | None]:
