@@ -164,14 +164,11 @@ class FilesError(MpuError):
 class OverflowingError(MpuError):
     """Numbers that may exceed the range of 32-bit floats during computation."""
 
-    def __init__(self) -> None:
-        super().__init__(
+    def __str__(self) -> str:
+        return (
             "weights or scores exceed the range of 32-bit floats: scale the feature values to about 1, or give less "
             "extreme options"
         )
-
-    def __reduce__(self) -> tuple[type, tuple[()]]:
-        return type(self), ()
 
 
 class TooLargeError(MpuError):
