@@ -5,7 +5,6 @@ Nothing here imports NumPy, so that help and completion come at once.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -25,7 +24,6 @@ from mpu_cli.cli.options import (
     numbers_option,
     option,
     reading_options,
-    refuse_set,
     reviewed_option,
     run_options,
     scores_option,
@@ -34,7 +32,7 @@ from mpu_cli.cli.options import (
 )
 from mpu_cli.cluster import EXPECTED, Address
 from mpu_cli.core.options import FrequencyOptions, Options
-from mpu_cli.errors import CONTROL, STANDARD_STREAM, MpuError
+from mpu_cli.errors import CONTROL, MpuError
 from mpu_cli.experiment import method_names
 from mpu_cli.runtime.options import (
     LARGEST_POSITIVE,
@@ -593,7 +591,7 @@ KS = (1, 3, 5)
 class Acceptance:
     """The criterion for accepting a new model, and the number of replaced models to keep."""
 
-    test: str  # data with complete labels that are not used for training
+    test: str | None = None  # data with complete labels that are not used for training; None: accept every model
     accept_margin: float = declared(
         Real(0, 1),
         0.0,
@@ -612,15 +610,6 @@ class Acceptance:
     )
 
 
-def _acceptance(accept_on: str | None, **values: Any) -> Acceptance | None:
-    if accept_on is None:
-        refuse_set(values, "{} needs --accept-on TEST.svm.")
-        return None
-    if accept_on == STANDARD_STREAM or Path(accept_on).is_fifo():
-        raise click.UsageError("--accept-on is read again for each model: it must be a file.")
-    return Acceptance(test=accept_on, **values)
-
-
 _EPILOG = """
 FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. Several FILEs are read as one. The new
 model replaces an existing one only when it is complete.
@@ -629,18 +618,19 @@ model replaces an existing one only when it is complete.
 
 @command(
     option("-o, --output MODEL", PATH, "Model directory. Default: FILE with the suffix .mpu."),
-    Group("learning", Options, declared_options(Options)),
+    Group("options", Options, declared_options(Options)),
     option("--oof FILE", PATH, "Also write out-of-fold predictions of all instances to FILE."),
     option("--history FILE", PATH, "Append a JSON line about this training to FILE."),
     Group(
         "acceptance",
-        _acceptance,
+        Acceptance,
         (
             option(
                 "--accept-on TEST.svm",
                 FILE,
                 "Replace the model only if the new one is not worse on TEST.svm, which has complete labels; otherwise "
                 "exit with status 3.",
+                name="test",
             ),
             *declared_options(Acceptance),
         ),

@@ -32,12 +32,12 @@ class Gate:
 
     def __init__(self, acceptance: Acceptance, target: Path, reading: Reading, run: Run) -> None:
         self.acceptance, self.target, self.run = acceptance, target, run
-        self.truth = Truth(acceptance.test, reading, run)
+        self.truth = Truth(str(acceptance.test), reading, run)
         self.packed_vectorizer: bytes | None = None  # of the other models
         # Names and counts of the other models: the present model first, if it exists, then the kept ones
         self.others: list[tuple[str, Counts]] = []
         if not sum(chunk.labels.nnz for chunk in self.truth.chunks()):
-            raise InputError(acceptance.test, None, "has no labels, so no model can be tested on it")
+            raise InputError(self.truth.file, None, "has no labels, so no model can be tested on it")
         kept = check_kept(target, acceptance.keep)[: acceptance.keep]
         self.present = manifest_of(target)
         with run.step("testing earlier models"):
@@ -77,7 +77,7 @@ class Gate:
                     return
                 done += 1
         raise FilesError(
-            f"--accept-on: the instances of {shown(self.acceptance.test)} are in the training data, from number "
+            f"--accept-on: the instances of {shown(self.truth.file)} are in the training data, from number "
             f"{rows[0] + 1} on; leave test data out of the training"
         )
 
@@ -90,7 +90,7 @@ class Gate:
         value, *values = (one[metric] for one in metrics)
         accepted, reason, gain = self._decided(value, values, [_reversed(one[metric]) for one in differences])
         if misfits := fitness.misfits(model):
-            accepted, reason = False, f"the new model does not fit {shown(self.acceptance.test)}: {misfits[0]}"
+            accepted, reason = False, f"the new model does not fit {shown(self.truth.file)}: {misfits[0]}"
         # Users move a model here to prevent its return.
         held = self.target.resolve().with_name(f"{self.target.resolve().name}.held")
         if accepted and held.exists():
@@ -102,14 +102,14 @@ class Gate:
         return {
             "accepted": accepted,
             "verdict": reason,
-            "test_file": without_secrets(self.acceptance.test),
+            "test_file": without_secrets(self.truth.file),
             "test_metric": metric,
             "test_value": value,
             "test_difference": gain,
             "unknown_features": fitness.unknown / max(fitness.entries, 1),
             "labels_per_instance": float(predicted.sum()) / predicted.shape[0],
             "labels_expected": labels_expected,
-            "warnings": [f"{self.acceptance.test}: {warning}" for warning in fitness.warnings(model)],
+            "warnings": [f"{self.truth.file}: {warning}" for warning in fitness.warnings(model)],
         }
 
     def replace_present(self, write: Writer, model: TrainedModel) -> None:

@@ -40,6 +40,7 @@ from mpu_cli.core.selection import TrainingResult
 from mpu_cli.errors import STANDARD_STREAM, FilesError, MpuError, RejectedError, counted, shown, without_secrets
 from mpu_cli.inputs.training_data import ClusterData, Sources, cluster_data, frequency_file, read_training_data
 from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, in_background, peak_bytes
 from mpu_cli.svmlight.streams import Files, compression_named, files_of, is_url, open_output, refuse_unwritable, stem
 from mpu_cli.svmlight.writer import label_and_score_lines
@@ -51,6 +52,8 @@ _IN_HISTORY = (
     *("expected_micro_f1", "expected_micro_f1_interval", "seconds", "warnings"),
 )
 
+_EVERY_MODEL = Acceptance()
+
 
 def train(
     sources: Sources,
@@ -60,7 +63,7 @@ def train(
     on: Address | None = None,
     oof: Path | None = None,
     history: Path | None = None,
-    acceptance: Acceptance | None = None,
+    acceptance: Acceptance = _EVERY_MODEL,
     run: Run = DEFAULT_RUN,
 ) -> dict[str, Any]:
     """Learn a model of all labels in files, and write it.
@@ -72,10 +75,10 @@ def train(
     are written here.
     `options`: `c` may be the Path of a file.
     `oof`, `history`: files for out-of-fold predictions, and for a line about this training.
-    `acceptance`: the criterion for replacing the present model. Default: always replace it.
+    `acceptance`: the criterion for replacing the present model. Default: replace it by every model.
     `on`: the cluster whose workers read and learn. Default: this process does.
     """
-    test = None if acceptance is None else acceptance.test
+    test = acceptance.test
     inputs = {**sources.by_option(), "--c": frequency_file(options), "--accept-on": test}
     refuse_overlaps(inputs, {"--output": target, "--oof": oof, "--history": history}, ("--output",))
     for name, path in sources.by_option().items():
@@ -95,7 +98,7 @@ def train(
     with nullcontext() if history is None else _with_failures(history, names), ExitStack() as stack:
         save = stack.enter_context(bundle.Writer(target).held())
         gate = None
-        if acceptance is not None:
+        if test is not None:
             from mpu_cli.cli.actions.gate import Gate  # imports the evaluation, which few trainings need
 
             gate = Gate(acceptance, target, sources.reading, run)
@@ -290,13 +293,11 @@ def _with_failures(path: Path, names: dict[str, Any]) -> Iterator[None]:
 def command(
     sources: Sources,
     output: Path | None,
-    learning: Options,
-    oof: Path | None,
+    options: Options,
     on: Address | None,
-    run: Run,
+    acceptance: Acceptance,
     as_json: bool,
-    history: Path | None,
-    acceptance: Acceptance | None,
+    **how: Any,
 ) -> None:
     """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     if output is None:
@@ -305,9 +306,13 @@ def command(
         if sources.file == STANDARD_STREAM or str(Path(sources.file).parent) in ("/dev", "/dev/fd"):
             raise click.UsageError(f"{shown(sources.file)} has no name from which to name the model: give -o MODEL.")
         output = default_model(str(sources.file))
+    if acceptance.test is None:
+        refuse_set(options_of(Acceptance), "{} needs --accept-on TEST.svm.")
+    elif acceptance.test == STANDARD_STREAM or Path(acceptance.test).is_fifo():
+        raise click.UsageError("--accept-on is read again for each model: it must be a file.")
     if on is not None:
-        _refuse_on_cluster(sources, learning)
-    done = train(sources, output, learning, on=on, oof=oof, history=history, acceptance=acceptance, run=run)
+        _refuse_on_cluster(sources, options)
+    done = train(sources, output, options, on=on, acceptance=acceptance, **how)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in done["seconds"].items()))
     output_report(done, as_json, (lambda _: None) if is_quiet() else _print_report)
     if (outcome := done.get("acceptance")) is not None and not outcome["accepted"]:
