@@ -396,7 +396,6 @@ def is_lock(path: Path, descriptor: int) -> bool:
         return False
 
 
-_STREAMED = ("http", "https")  # servers need not support byte ranges, so these are read from start to end
 _URL_BUFFER_BYTES = 1 << 20
 _SECONDS = 60.0  # that a server may stay silent
 
@@ -409,9 +408,17 @@ def open_url(url: str) -> Iterator[Joined]:
     Raises InputError (fsspec or the package for the protocol is not installed, the file does not exist or cannot be
     read; while reading in the ``with`` block: the connection fails).
     """
+    protocol = url.partition("://")[0].lower()
     with _named(url):
-        system, path = _file_system(url)
-        file = system.open(path, **({"block_size": 0} if _protocol(url) in _STREAMED else {}))
+        try:
+            from fsspec.core import url_to_fs
+        except ImportError:
+            raise InputError(
+                url, None, "URLs need the package fsspec: run pip install '.[url]' in a copy of mpu's source"
+            ) from None
+        # Its errors name the package to install, or the protocol that it does not know.
+        system, path = url_to_fs(url, **(_http_options(protocol) if protocol in ("http", "https") else {}))
+        file = system.open(path)
     with closing(file), Joined(_pieces_at(file, url)) as stream:
         yield stream
 
@@ -424,23 +431,8 @@ def _pieces_at(file: Any, url: str) -> Iterator[bytes]:
         yield data
 
 
-def _protocol(url: str) -> str:
-    return url.partition("://")[0].lower()
-
-
-def _file_system(url: str) -> tuple[Any, str]:
-    try:
-        from fsspec.core import url_to_fs
-    except ImportError:
-        raise InputError(
-            url, None, "URLs need the package fsspec: run pip install '.[url]' in a copy of mpu's source"
-        ) from None
-    # Its errors name the package to install, or the protocol that it does not know.
-    return url_to_fs(url, **(_http_options(url) if _protocol(url) in _STREAMED else {}))
-
-
-def _http_options(url: str) -> dict[str, Any]:
-    """Return HTTP client options, unless fsspec is configured otherwise (https://filesystem-spec.readthedocs.io)."""
+def _http_options(protocol: str) -> dict[str, Any]:
+    """Return HTTP options, unless fsspec is configured otherwise (https://filesystem-spec.readthedocs.io)."""
     from aiohttp import ClientTimeout
     from fsspec.config import conf
 
@@ -450,7 +442,8 @@ def _http_options(url: str) -> dict[str, Any]:
         "headers": {"Accept-Encoding": "identity"},  # compressed files arrive unchanged,
         "auto_decompress": False,  # even if a server declares the file's own compression as a transfer encoding
     }
-    return {"client_kwargs": client | conf.get(_protocol(url), {}).get("client_kwargs", {})}
+    # Without a block size, files are read from start to end: servers need not support byte ranges.
+    return {"block_size": 0, "client_kwargs": client | conf.get(protocol, {}).get("client_kwargs", {})}
 
 
 @contextmanager
