@@ -103,15 +103,11 @@ class Loaded:
         manifest = next(iter(self.state.values()))
         return 0.0 if manifest is None else manifest[1] / 1e9
 
-    @property
-    def has_uris(self) -> bool:
-        """Whether a label has a URI."""
-        return self.model.names is not None and self.model.names.has_uris
-
-    def uri(self, column: int) -> str | None:
-        """Return the URI of a column; None if absent."""
+    @cached_property
+    def uris(self) -> list[str | None]:
+        """The URI of each column, None if absent; an empty list if no label has one."""
         names = self.model.names
-        return None if names is None else names.uri(int(self.model.label_ids[column]))
+        return [] if names is None or not names.has_uris else list(map(names.uri, self.model.label_ids.tolist()))
 
     def answer(self, asked: Asked) -> dict[str, Any]:
         """Predict; return the labels and scores of each instance by name, or the suggestions for one text for Annif.
@@ -139,15 +135,20 @@ class Loaded:
             top = top[np.arange(len(top)) - np.searchsorted(top.rows, top.rows) < asked.top]
         scores = zip(top.rows.tolist(), top.columns.tolist(), top.probabilities.tolist(), strict=True)
         if asked.is_for_annif:  # Annif identifies labels only by URI
-            scored = [(self.uri(column), self.labels[column], round(score, 6)) for _, column, score in scores]
-            return about | {"results": [dict(zip(_SUGGESTION, one, strict=True)) for one in scored if one[0]]}
+            return about | {
+                "results": [
+                    {"uri": self.uris[column], "label": self.labels[column], "score": round(score, 6)}
+                    for _, column, score in scores
+                    if self.uris[column]
+                ]
+            }
         found: list[dict[str, Any]] = [
-            {"labels": [], **({"uris": []} if self.has_uris else {}), "scores": {}} for _ in range(features.shape[0])
+            {"labels": [], **({"uris": []} if self.uris else {}), "scores": {}} for _ in range(features.shape[0])
         ]
         for row, column in zip(decided.rows.tolist(), decided.columns.tolist(), strict=True):
             found[row]["labels"].append(self.labels[column])
-            if self.has_uris:
-                found[row]["uris"].append(self.uri(column))
+            if self.uris:
+                found[row]["uris"].append(self.uris[column])
         for row, column, score in scores:
             found[row]["scores"][self.labels[column]] = round(score, 6)
         return about | {"features": fitness.entries, "predictions": found}
@@ -160,9 +161,6 @@ class Loaded:
         known = np.diff(self.model.occurring.of(features).indptr)
         wordless = [f"text {row + 1} has no word that the model knows" for row in np.flatnonzero(known == 0)]
         return [*([] if foreign is None else [foreign]), *wordless]
-
-
-_SUGGESTION = "uri", "label", "score"
 
 
 class Current:
@@ -393,7 +391,7 @@ class Service:
 
     async def _suggest(self, request: Request) -> Response:
         self._refuse_other_project(request)
-        if not self._current.loaded.has_uris:
+        if not self._current.loaded.uris:
             raise HTTPException(400, "the labels have no URIs, which Annif needs")
         return await self._answer(request, from_form)
 
