@@ -183,9 +183,6 @@ def estimate_c() -> None:
     """
 
 
-_NAMES = Parsed("names", lambda text: tuple(text.split(",")))
-
-
 def _least(text: str) -> tuple[str, float]:
     """Read a text such as ``micro_f1=0.6``; ValueError if it has another form."""
     name, _, number = text.partition("=")
@@ -197,7 +194,12 @@ def _least(text: str) -> tuple[str, float]:
 @command(
     click.Argument(["truth"], type=FILE),
     click.Argument(["predictions"], nargs=-1, required=True, type=FILE),
-    option("--metrics NAMES", _NAMES, "Report only these metrics, separated by commas.", name="names"),
+    option(
+        "--metrics NAMES",
+        Parsed("names", lambda text: tuple(text.split(","))),
+        "Report only these metrics, separated by commas.",
+        name="names",
+    ),
     option("--per-label", bool, "Also report precision, recall and F1 per label."),
     names_options,
     numbers_option,
@@ -580,11 +582,8 @@ def suggest() -> None:
 
 
 # Metrics between 0 and 1 that a model cannot raise just by predicting more or fewer labels.
-METRICS = (
-    *("micro_f1", "macro_f1", "samples_f1"),
-    *(f"{name}_at_{k}" for name in ("precision", "ndcg") for k in (1, 3, 5)),
-)
 KS = (1, 3, 5)
+METRICS = ("micro_f1", "macro_f1", "samples_f1", *(f"{name}_at_{k}" for name in ("precision", "ndcg") for k in KS))
 
 
 @dataclass(frozen=True)

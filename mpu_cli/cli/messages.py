@@ -159,6 +159,11 @@ def present(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def rows_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return the rows of a table, from its columns by name."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
 def as_json(value: Any) -> Any:
     """Return a report, or a value in one, as JSON values: NaN is null, keys are texts.
 

@@ -17,6 +17,7 @@ from mpu_cli.cli.messages import (
     print_lines,
     print_rates,
     print_table,
+    rows_of,
 )
 from mpu_cli.core.evidence import Scored
 from mpu_cli.core.frequency.estimators import ASSUMPTION_OF_ONE_LABEL
@@ -101,7 +102,7 @@ def command(
             "pooled": single.pooled.tolist(),
             "unreliable": single.unreliable.tolist(),
         }
-        report["per_label"] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        report["per_label"] = rows_of(columns)
     annotated, cells = counts_by_chance(data.labels, data.verified)
     output_report(report, as_json, partial(_print_report, is_complete=bool((annotated == cells).all())))
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle.predicting import Fitness, iter_predictions, reaching
-from mpu_cli.cli.messages import info, output_report, present, print_table, print_values, warn
+from mpu_cli.cli.messages import info, output_report, present, print_table, print_values, rows_of, warn
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.core.predictions import FEW_LABELS, stored
 from mpu_cli.core.thresholds import reached
@@ -48,7 +48,7 @@ from mpu_cli.names.naming import Naming
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.run import Bytes, Run
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Dataset, gathered, iter_chunks
 from mpu_cli.svmlight.streams import Files, bytes_of, refuse_unreadable
@@ -365,8 +365,8 @@ def per_label_report(
     columns |= {name: values.tolist() for name, values in precision_recall_f1(*per_label)._asdict().items()}
     if c is not None:
         quality = {name: values.tolist() for name, values in corrected(*per_label, c)._asdict().items()}
-        columns["corrected"] = [dict(zip(quality, row, strict=True)) for row in zip(*quality.values(), strict=True)]
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        columns["corrected"] = rows_of(quality)
+    return rows_of(columns)
 
 
 # Options for a single predictions file, refused for several.
@@ -412,9 +412,7 @@ def command(
     for name, _ in fail_below:
         if name not in (known := names or all_names):
             raise click.BadParameter(f"{name!r} is not one of {', '.join(known)}.", param_hint="--fail-below")
-    sizes = [bytes_of(Files([truth, name])) for name in predictions]
-    counted_by = None if None in sizes else Bytes(sum(size or 0 for size in sizes))
-    with run.step("evaluating", counted_by) as count:
+    with run.step("evaluating", bytes_of(Files(file for name in predictions for file in (truth, name)))) as count:
         data = Truth(truth, reading, run)
         if several:
             report = evaluate_several(data, predictions, wanted, count)

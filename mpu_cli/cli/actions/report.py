@@ -18,7 +18,7 @@ import numpy as np
 from mpu_cli.bundle.writing import now
 from mpu_cli.cli.actions import estimate_c, suggest
 from mpu_cli.cli.actions.review import texts_of
-from mpu_cli.cli.messages import as_json, info, output_report
+from mpu_cli.cli.messages import as_json, info, output_report, present
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
 from mpu_cli.inputs.training_data import Sources
@@ -62,10 +62,14 @@ def _suggestions(missing: suggest.Listed, sources: Sources) -> Iterator[dict[str
     ids, labels, wanted = data.record_ids, data.ids[cells.columns].tolist(), {*cells.rows.tolist()}
     texts = texts_of(None, (), Sidecars(sources.file), ids, wanted, data.instances_of_file)
     for row, label, probability in zip(cells.rows.tolist(), labels, cells.probabilities.tolist(), strict=True):
-        of_record, name = None if ids is None else ids.texts[row], None if names is None else names.name(label)
-        title = None if texts is None else shorten(texts.get(row, ("",))[0], 100, placeholder=" …")
-        values = {"instance": row + 1, "id": of_record, "title": title, "label": label, "name": name}
-        yield {of: value for of, value in values.items() if value is not None} | {"probability": probability}
+        yield present(
+            instance=row + 1,
+            id=None if ids is None else ids.texts[row],
+            title=None if texts is None else shorten(texts.get(row, ("",))[0], 100, placeholder=" …"),
+            label=label,
+            name=None if names is None else names.name(label),
+            probability=probability,
+        )
 
 
 _MOST_LABELS = 50
