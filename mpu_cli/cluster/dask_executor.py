@@ -182,12 +182,10 @@ def _unit(expected: dict[str, str], function: Callable[..., Any], *arguments: An
 @cache  # every unit calls this, and reading the installed versions takes longer than many a unit
 def versions() -> dict[str, str]:
     """Return the versions of the numerical packages in this process; "none" for a package that is not installed."""
-    installed = {"mpu": __version__, "python": platform.python_version()}
+    installed = {"mpu": __version__, "python": platform.python_version(), "numba": "none"}
     for package in ("numpy", "scipy", "numba"):
-        try:
+        with suppress(PackageNotFoundError):
             installed[package] = version(package)
-        except PackageNotFoundError:
-            installed[package] = "none"
     return installed
 
 
