@@ -55,18 +55,17 @@ def fit_copies(estimator: Any, X: Any, targets: np.ndarray) -> list[Any]:
 
 def _of_one(estimator: Any, X: Any, target: np.ndarray) -> Any:
     """Learn one label from the instances that are not ignored."""
-    true, false = np.flatnonzero(target > 0), np.flatnonzero(target < 1)
-    if not len(true) or not len(false):
-        return DummyClassifier().fit(np.zeros((len(target), 1)), np.full(len(target), int(not len(false))))
-    rows, y = np.concatenate([true, false]), np.repeat([1, 0], [len(true), len(false)])
+    shares = np.column_stack([1 - target, target])  # of false and true
+    rows, y = np.nonzero(shares > 0)  # in the order of the data
+    if len(np.unique(y)) < 2:
+        return DummyClassifier().fit(np.zeros((len(target), 1)), np.full(len(target), y.max(initial=0)))
+    weights = shares[rows, y]
+    how = {} if (weights == 1).all() else {weight_parameter(estimator): weights}
     if not get_tags(estimator).target_tags.single_output:
         y = y[:, None]
-    weights = np.concatenate([target[true], 1 - target[false]])
-    if (weights == 1).all():
-        order = np.argsort(rows)
-        rows, y = rows[order], y[order]
-        return clone(estimator).fit(X if len(rows) == len(target) else _safe_indexing(X, rows), y)
-    return clone(estimator).fit(_safe_indexing(X, rows), y, **{weight_parameter(estimator): weights})
+    return clone(estimator).fit(
+        X if np.array_equal(rows, np.arange(len(target))) else _safe_indexing(X, rows), y, **how
+    )
 
 
 def weight_parameter(estimator: Any) -> str:

@@ -19,6 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mpu_cli import IncompleteLabelClassifier, c_from_review, calibrate, missing_labels, unannotated_posterior
+from mpu_cli.api.any_classifier import fit_copies, scores
 from mpu_cli.core.validation import deal, without
 from tests.api.test_estimator_conventions import keep
 from tests.api.test_questions import arrays
@@ -190,3 +191,10 @@ def test_texts_and_names():
     model = IncompleteLabelClassifier(make_pipeline(TfidfVectorizer(), LogisticRegression()), c=1.0).fit(texts, tags)
     assert model.predict_labels(["dogs", "others", "cats and dogs"]) == [("dogs",), (), ("cats", "dogs")]
     assert model.score(texts, tags) == 1
+
+
+@pytest.mark.parametrize(("target", "score"), [(1, 1), (0, 0), (np.nan, 0)])
+def test_a_label_with_one_known_value_has_that_score_and_an_unknown_one_none(target, score):
+    """As in a fold whose training instances are all annotated, or all ignored."""
+    learned = fit_copies(TREE, np.eye(3), np.full((3, 1), target))
+    assert scores(learned, np.eye(3), 1).tolist() == [[score]] * 3
