@@ -25,7 +25,7 @@ from mpu_cli.cluster import refuse_other
 from mpu_cli.cluster.dask_executor import DaskExecutor, Handle, size_of
 from mpu_cli.core.calibration import Calibration, HeldOut
 from mpu_cli.core.features import Columns, Features, with_width
-from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.labels.problem import Problem, widened
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT
@@ -140,13 +140,13 @@ class Collection:
         """The labels that occur, ascending."""
         return reduce(np.union1d, [fact.ids for fact in self.facts])
 
-    def counts(self) -> LabelCounts:
-        """Count the annotations of each label."""
+    def annotations(self) -> np.ndarray:
+        """Count the annotations of each label: int, shape (q,)."""
         ids = self.ids
         annotations = np.zeros(len(ids), int)
         for fact in self.facts:
             annotations[np.searchsorted(ids, fact.ids)] += fact.annotations
-        return LabelCounts(np.full(len(ids), len(self)), annotations, np.zeros(len(ids)))
+        return annotations
 
 
 def read_files(executor: DaskExecutor, files: Sequence[str], reading: Reading, run: Run) -> Collection:
@@ -347,11 +347,11 @@ def train_by_workers(collection: Collection, options: Options, run: Run) -> tupl
     if options.eta0 is None and options.cost is None:
         chosen = replace(chosen, settings=step_for_all(chosen.settings, len(sample) / n))
     scale = scale_of_predictions(sum(fact.squares for fact in collection.facts) / n or 1.0)
-    counts = collection.counts()
-    bias = initial_bias(counts, chosen.c.astype(np.float32))
+    annotations = collection.annotations()
+    bias = initial_bias(annotations / chosen.c.astype(np.float32), np.full(len(ids), n))
     start = LinearModel(np.empty((0, len(ids)), np.float32), bias)
     level = _Level(collection.executor, parts, sizes, start, chosen.c, chosen.settings, run)
-    levels = Stack(np.flatnonzero(counts.by_chance), counts.by_chance, scale)
+    levels = Stack(np.flatnonzero(annotations), annotations, scale)
     held_out: list[Handle] = []
     for number in range(n_levels):
         if number:

@@ -12,7 +12,7 @@ from scipy.sparse import csc_array, csr_array
 from scipy.special import logit
 
 from mpu_cli.core.features import Features, only_entries
-from mpu_cli.core.frequency.label_frequency import LabelCounts, LabelFrequency
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import SIMD, Batches, descent, kernel, shuffled
 from mpu_cli.core.labels.side_information import NegativeSample, Prior, unannotated_bias
 from mpu_cli.core.linear_model import LinearModel
@@ -198,8 +198,9 @@ def learn_labels(
     def units() -> Iterator[tuple[Split, list[TrainingSet], Block, LinearModel, bool]]:
         for split in splits:
             sets, blocks = split.sets(), split.task.blocks(np.concatenate(split.training))
-            of_split = split.task.frequency.rows(sets[0].rows).single_precision()
-            bias = initial_bias(of_split.count(split.task.labels[sets[0].rows]), of_split.rates)
+            rows = sets[0].rows
+            of_split = split.task.frequency.rows(rows).single_precision()
+            bias = initial_bias(of_split.true_labels(split.task.labels[rows]), of_split.cells(len(rows)))
             begin = LinearModel(np.empty((0, len(bias)), np.float32), bias)  # no weights: a cold start
             yield from ((split, sets, block, begin, block is blocks[-1]) for block in blocks)
 
@@ -334,8 +335,10 @@ def _bold_step(coherence: float) -> float:
     return float(2.0 ** np.floor(np.log2(np.clip(_STABLE / coherence, 0.25, _LARGEST_STEP))))
 
 
-def initial_bias(counts: LabelCounts, rates: np.ndarray) -> np.ndarray:
-    """Return the log-odds of each label's estimated share, within what its cells can resolve: float32, shape (q,)."""
-    cells, margin = np.maximum(counts.cells, 1), 1 / (counts.cells + 2)
-    shares = counts.by_chance / cells / rates + counts.certain / cells
-    return logit(np.clip(shares, margin, 1 - margin)).astype(np.float32)
+def initial_bias(true: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    """Return the log-odds of each label's estimated share, within what its cells can resolve: float32, shape (q,).
+
+    `true`: the estimated number of instances with each label. `cells`: of each label.
+    """
+    margin = 1 / (cells + 2)
+    return logit(np.clip(true / np.maximum(cells, 1), margin, 1 - margin)).astype(np.float32)

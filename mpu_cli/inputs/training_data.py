@@ -549,7 +549,7 @@ class ClusterData(TrainingData):
     @cached_property
     def annotations(self) -> np.ndarray:
         """The number of instances annotated with each label."""
-        return self.collection.counts().by_chance
+        return self.collection.annotations()
 
     def true_labels(self, chosen: HyperParameters) -> np.ndarray:
         """Estimate the number of instances with each label, from the label frequency."""

@@ -184,7 +184,7 @@ def test_the_bias_starts_at_the_share_of_the_cells_that_count():
     verdicts = np.array([[0, 3], [0, 3], [2, 3], [1, 3], [3, 3], [0, 3]])
     frequency = LabelFrequency.of(0.5, (6, 2), verified_of(verdicts, complete=[1]))
     # Label 0: 2 for the first, 1 for that of a complete instance, of five cells. Label 1: of no cell.
-    assert_allclose(initial_bias(frequency.count(S), frequency.rates), [np.log(0.6 / 0.4), 0], rtol=1e-6)
+    assert_allclose(initial_bias(frequency.true_labels(S), frequency.cells(6)), [np.log(0.6 / 0.4), 0], rtol=1e-6)
 
 
 # The whole algorithm, for which the second kernel is slow

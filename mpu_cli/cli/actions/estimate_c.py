@@ -21,7 +21,7 @@ from mpu_cli.cli.messages import (
 )
 from mpu_cli.core.evidence import Scored
 from mpu_cli.core.frequency.estimators import ASSUMPTION_OF_ONE_LABEL
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, least_not_refuted
+from mpu_cli.core.frequency.label_frequency import least_not_refuted
 from mpu_cli.core.frequency.questions import forecast
 from mpu_cli.core.frequency.review_frequency import instances_to_review, reviewed_counts
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
@@ -71,8 +71,7 @@ def command(
     if output is not None:
         with open_output(output) as out:
             rates = estimates.rates(q) if single is None else single.c
-            counts = LabelFrequency.naive(data.labels.shape, data.verified).count(data.labels)
-            rates = np.maximum(rates, least_not_refuted(counts))  # so that training takes this file
+            rates = np.maximum(rates, least_not_refuted(data.labels, data.verified))  # so that training takes this file
             interval = estimates.overall.interval if estimates.is_known else None
             if not estimates.is_known:
                 out.write(f"# c is unknown: these hold if {estimates.assumption}\n".encode())

@@ -131,14 +131,9 @@ class LabelFrequency:
         by_chance, certain = self.counted(annotated)
         return self.true_of(*by_chance.nonzero()) + certain.sum(axis=0, dtype=float)
 
-    def count(self, annotated: csr_array) -> "LabelCounts":
-        """Count the cells of each label, and its annotations by what they represent."""
-        n, q = annotated.shape
-        cells = np.full(q, n) - (0 if self.verified is None else self.verified.count_ignored())
-        by_chance, certain = self.counted(annotated)
-        if self.of_instances is None:
-            return LabelCounts(cells, by_chance.sum(axis=0, dtype=float), certain.sum(axis=0, dtype=float))
-        return LabelCounts(cells, np.zeros(q), self.true_of(*by_chance.nonzero()) + certain.sum(axis=0, dtype=float))
+    def cells(self, n: int) -> np.ndarray:
+        """Count the cells of each label that are not ignored, of n instances: int, shape (q,)."""
+        return np.full(len(self.rates), n) - (0 if self.verified is None else self.verified.count_ignored())
 
     def of_annotations(self, annotated: csr_array) -> tuple[np.ndarray, np.ndarray]:
         """Return, for each label, the annotations left to chance, and their label frequency: float64, shape (q,)."""
@@ -152,15 +147,6 @@ class LabelFrequency:
     def ignored(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the instances and the labels of the ignored cells."""
         return (np.empty(0, np.intp),) * 2 if self.verified is None else self.verified.ignored()
-
-
-@dataclass(frozen=True)
-class LabelCounts:
-    """Counts from which the share of each label is estimated."""
-
-    cells: np.ndarray  # int, shape (q,): cells that are not ignored
-    by_chance: np.ndarray  # float64, shape (q,): annotations that represent 1 / rate true labels each
-    certain: np.ndarray  # float64, shape (q,): other true labels, in complete instances and in groups of instances
 
 
 def _single(c: np.ndarray) -> np.ndarray:
@@ -192,11 +178,17 @@ def is_estimated(c: Any) -> bool:
     return c is None or bool(np.isnan(c).any())
 
 
-def least_not_refuted(counts: LabelCounts) -> np.ndarray:
+def _counts_by_chance(labels: csr_array, verified: VerifiedLabels | None) -> tuple[np.ndarray, np.ndarray]:
+    """Count each label's annotations that were left to chance, and its cells that are not ignored then."""
+    naive = LabelFrequency.naive(labels.shape, verified)
+    return naive.of_annotations(labels)[0], naive.cells(labels.shape[0])
+
+
+def least_not_refuted(labels: csr_array, verified: VerifiedLabels | None) -> np.ndarray:
     """Return the least frequency of each label that its annotations do not refute: float64, shape (q,)."""
-    annotated, least = counts.by_chance, np.zeros(len(counts.cells))
-    there = annotated > 0
-    least[there] = betaincinv(annotated[there], (counts.cells - annotated)[there] + 1, _REFUTED / len(least))
+    annotated, cells = _counts_by_chance(labels, verified)
+    least, there = np.zeros(len(cells)), annotated > 0
+    least[there] = betaincinv(annotated[there], (cells - annotated)[there] + 1, _REFUTED / len(least))
     return least
 
 
@@ -209,16 +201,15 @@ def refuse_refuted(
     `labels`, `verified`: of n instances and q labels.
     `shown`: maps a label's column to its name.
     """
-    counts = LabelFrequency.naive(labels.shape, verified).count(labels)
-    least = least_not_refuted(counts)
+    least = least_not_refuted(labels, verified)
     rates = np.broadcast_to(np.asarray(c, float), least.shape)
     if not (rates < least * _ROUNDED).any():
         return
     k = int(np.argmax(least - rates))
-    annotated, counted = counts.by_chance.astype(int), counts.cells
+    annotated, counted = (int(counts[k]) for counts in _counts_by_chance(labels, verified))
     raise DataError(
-        f"c = {rates[k]:.3g} contradicts the annotations: label {shown(k)} is annotated in {annotated[k]:,} of "
-        f"{counted[k]:,} instances ({annotated[k] / counted[k]:.0%}), so its c is at least "
+        f"c = {rates[k]:.3g} contradicts the annotations: label {shown(k)} is annotated in {annotated:,} of "
+        f"{counted:,} instances ({annotated / counted:.0%}), so its c is at least "
         f"{min(np.ceil(least[k] * 1000) / 1000, 1):.3f}; "
         "give a larger c, or leave it out to have it estimated"
     )
