@@ -85,6 +85,15 @@ class Batch:
     transposed: csr_array  # shape (u, B)
     dense: np.ndarray  # float32, shape (B, d)
 
+    def product(self, v: np.ndarray) -> np.ndarray:
+        """Return the product of the instances and weights (D + d rows): float32, shape (B, q)."""
+        return self.sparse @ v[self.columns] + self.dense @ v[len(v) - self.dense.shape[1] :]
+
+    def move(self, v: np.ndarray, by: np.ndarray, step: float = 1.0) -> None:
+        """Add to weights, in place, the instances times a number for each instance and label, times a step."""
+        v[self.columns] += np.float32(step) * (self.transposed @ by)
+        v[len(v) - self.dense.shape[1] :] += np.float32(step) * (self.dense.T @ by)
+
 
 @dataclass(frozen=True)
 class Batches:

@@ -71,18 +71,15 @@ def descend(
     for epoch in range(epochs):
         for b in visited(len(batches), batches.size, rng):
             batch = batches[b]
-            v_dense = v[len(v) - batch.dense.shape[1] :]
             shrink = np.float32(1 / (1 + decay * step * t))
-            v_sparse = v[batch.columns]
-            z = shrink * (batch.sparse @ v_sparse + batch.dense @ v_dense) + bias
+            z = shrink * batch.product(v) + bias
             if offsets is not None:
                 z += offsets[batch.rows].toarray()
             g = gradient(z, annotated[batch.rows], frequency.of_cells(batch.rows))
             bias -= np.float32(bias_step) * shrink * g.sum(axis=0)
             if thin:
                 g = thinned(g, b * batches.size, epoch)
-            v[batch.columns] = v_sparse - np.float32(step) * (batch.transposed @ g)
-            v_dense -= np.float32(step) * (batch.dense.T @ g)
+            batch.move(v, g, -step)
             t += len(z)
         if epoch in averaged:
             share = 1 / len(averaged)
@@ -119,9 +116,7 @@ def top_scores(matrix: csr_array, weights: csr_array, bias: np.ndarray, top: Top
     in_scores = Top(top.most, float(logit(top.least)))
     parts = [csr_array((0, q), dtype=np.float32)]
     for start in range(0, n, size := max(1, _SCORES // q)):
-        scores = (matrix[start : start + size] @ weights).toarray() + bias
-        rows, labels = np.nonzero(scores >= np.float32(in_scores.least))
-        parts.append(in_scores.of_rows(rows, labels, scores[rows, labels], scores.shape))
+        parts.append(in_scores.of_dense((matrix[start : start + size] @ weights).toarray() + bias))
     return csr_array(vstack(parts, format="csr"))
 
 
@@ -160,8 +155,7 @@ def descend_dual(
         mixed = Batches(batches.features, batches.rows[order], batches.size)
         for b in range(len(mixed)):
             batch = mixed[b]
-            v_dense = v[len(v) - batch.dense.shape[1] :]
-            z = batch.sparse @ v[batch.columns] + batch.dense @ v_dense + bias
+            z = batch.product(v) + bias
             if offsets is not None:
                 z += offsets[batch.rows].toarray()
             products = (batch.sparse @ batch.transposed).toarray() + batch.dense @ batch.dense.T + np.float32(bias_norm)
@@ -176,7 +170,6 @@ def descend_dual(
                 after = np.maximum(before - (k[i] * margin + before) / (k[i] * products[i, i] + 1), 0)
                 change[i] = y[i] * (after - before)
                 a[place] = after
-            v[batch.columns] += batch.transposed @ change
-            v_dense += batch.dense.T @ change
+            batch.move(v, change)
             bias += np.float32(bias_norm) * change.sum(axis=0)
     return v, bias
