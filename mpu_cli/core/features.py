@@ -67,12 +67,9 @@ class Features:
     def squared_norms(self) -> np.ndarray:
         """Squared Euclidean norm of each instance: float64, shape (n,)."""
         norms = np.einsum("ij,ij->i", self.dense, self.dense, dtype=np.float64)
-        indptr = self.sparse.indptr
-        for start in range(0, len(self), _ROWS):  # squares and sums of all entries would take twice their memory
-            ends = indptr[start : start + _ROWS + 1]
-            squares = np.square(self.sparse.data[ends[0] : ends[-1]], dtype=np.float64)
-            filled = np.flatnonzero(np.diff(ends))
-            norms[start + filled] += np.add.reduceat(squares, ends[filled] - ends[0])
+        for start in range(0, len(self), _ROWS):  # the squares of all entries would take twice their memory
+            part = self.sparse[start : start + _ROWS]
+            norms[start : start + _ROWS] += with_values(part, np.square(part.data, dtype=np.float64)).sum(axis=1)
         return norms
 
     @cached_property

@@ -72,14 +72,10 @@ class LinearModel:
         >>> both.toarray().tolist(), both.indices.tolist()
         ([[5.0, 6.0, 7.0]], [0, 1, 2])
         """
-        order = np.concatenate(labels).astype(np.int32)
-        bias = np.empty(len(order), np.float32)
-        bias[order] = np.concatenate([model.bias for model in models])
-        side_by_side = hstack([model.weights for model in models], format="csr")
-        columns = order[side_by_side.indices]
-        weights = _with_small_indices(side_by_side.data, columns, side_by_side.indptr, side_by_side.shape)
-        weights.sort_indices()
-        return cls(weights, bias)
+        places = np.argsort(np.concatenate(labels))
+        weights = csr_array(hstack([model.weights for model in models], format="csr")[:, places])
+        bias = np.concatenate([model.bias for model in models])[places]
+        return cls(_with_small_indices(weights.sorted_indices()), bias)
 
     def unscaled(self, scaling: Scaling, of_predictions: float) -> "LinearModel":
         """Convert a model of scaled features to a model of the unscaled features.
@@ -139,7 +135,7 @@ def pruned(weights: np.ndarray, least: float) -> csr_array:
     kept = np.flatnonzero(np.abs(flat) >= np.float32(max(least, LEAST)))  # several times as fast as in two dimensions
     rows, columns = np.divmod(kept, max(weights.shape[1], 1))
     indptr = np.searchsorted(rows, np.arange(len(weights) + 1))
-    return _with_small_indices(flat[kept], columns, indptr, weights.shape)
+    return _with_small_indices(csr_array((flat[kept], columns, indptr), shape=weights.shape))
 
 
 def rows_among(matrix: csr_array, places: np.ndarray, n: int) -> csr_array:
@@ -148,8 +144,8 @@ def rows_among(matrix: csr_array, places: np.ndarray, n: int) -> csr_array:
     return csr_array((matrix.data, (rows, matrix.indices)), shape=(n, matrix.shape[1]))
 
 
-def _with_small_indices(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> csr_array:
-    """Return a sparse matrix with 32-bit indices, if SciPy allows it: not if `indptr` needs more bits."""
-    if len(data) <= np.iinfo(np.int32).max:
-        indices, indptr = indices.astype(np.int32, copy=False), indptr.astype(np.int32, copy=False)
-    return csr_array((data, indices, indptr), shape=shape)
+def _with_small_indices(matrix: csr_array) -> csr_array:
+    """Return a sparse matrix with 32-bit indices, unless it has too many entries."""
+    if matrix.nnz <= np.iinfo(np.int32).max:
+        matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+    return matrix
