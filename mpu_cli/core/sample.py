@@ -26,7 +26,7 @@ from mpu_cli.core.labels.side_information import Prior
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.predictions import FEW_LABELS, count_positives, refuse_large_sample, values_at
 from mpu_cli.core.sgd import LearningTask, Settings, cost_for, default_settings
-from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold
+from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold, fold_numbers
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 
@@ -208,13 +208,10 @@ class Sample:
         """Whether there are annotations from which c can be estimated."""
         return annotated_by_chance(self.labels, self.verified).nnz > 0
 
-    @cached_property
+    @property
     def fold_of_instances(self) -> np.ndarray:
         """The fold number of each instance: int, shape (n,)."""
-        numbers = np.empty(len(self.rows), int)
-        for number, rows in enumerate(self.fold_rows):
-            numbers[rows] = number
-        return numbers
+        return fold_numbers(self.fold_rows)
 
     def task(self, frequency: LabelFrequency, settings: Settings) -> LearningTask:
         """Return the learning task for the sample."""

@@ -46,14 +46,19 @@ def deal(n: int, m: int, seed: int, kin: np.ndarray | None = None) -> list[np.nd
     `kin`: int, shape (n,): instances with equal numbers go into one fold, so that sizes differ, and folds may be fewer.
     Returns: the instances of each fold, ascending.
     """
-    order = np.random.default_rng(seed).permutation(n)
     m = min(m, n)
-    if kin is None:
-        return [np.sort(order[f::m]) for f in range(m)]
     folds = np.empty(n, int)
-    folds[order] = np.arange(n) % m
-    folds = together(folds, kin, m)
-    return [rows for rows in (np.flatnonzero(folds == f) for f in range(m)) if len(rows)]
+    folds[np.random.default_rng(seed).permutation(n)] = np.arange(n) % m
+    if kin is not None:
+        folds = together(folds, kin, m)
+    in_order = np.argsort(folds, kind="stable")
+    return [rows for rows in np.split(in_order, np.cumsum(np.bincount(folds))[:-1]) if len(rows)]
+
+
+def fold_numbers(fold_rows: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the number of the fold of each instance, for the instances in the folds, ascending."""
+    numbers = np.repeat(np.arange(len(fold_rows)), [len(rows) for rows in fold_rows])
+    return numbers[np.argsort(np.concatenate(fold_rows))]
 
 
 def together(folds: np.ndarray, kin: np.ndarray, m: int) -> np.ndarray:
@@ -90,9 +95,9 @@ def without(rows: np.ndarray, n: int) -> np.ndarray:
 
 def source_models(task: LearningTask, fold_rows: Sequence[np.ndarray]) -> SourceModels:
     """Return the source models of the instances in folds, ascending: each model has seen all others."""
-    numbers, positives = np.repeat(np.arange(len(fold_rows)), [len(rows) for rows in fold_rows]), task.positives
+    positives = task.positives
     annotations = np.array([count_positives(positives[without(rows, len(task))]) for rows in fold_rows])
-    return SourceModels(numbers[np.argsort(np.concatenate(fold_rows), kind="stable")], annotations)
+    return SourceModels(fold_numbers(fold_rows), annotations)
 
 
 def dense_out_of_fold(
@@ -276,9 +281,7 @@ def predict_nested(
     fails on fold i, though not on new instances. So here, fold j is predicted by a model without i and j, and fold i by
     a model without i alone: `out_of_fold`.
     """
-    predictions, fold_of = [], np.empty(len(task), int)
-    for number, rows in enumerate(fold_rows):
-        fold_of[rows] = number
+    predictions, fold_of = [], fold_numbers(fold_rows)
     for rows in fold_rows[:outer]:
         predictions.append(np.empty(task.labels.shape, np.float32))
         predictions[-1][rows] = out_of_fold[rows]
