@@ -111,17 +111,15 @@ def choose_settings(
     settings; and these predictions, float32, shape (n, q), in the rows that the folds hold out.
     """
 
-    def evaluate(settings: Settings) -> tuple[float, tuple[Settings, np.ndarray]]:
+    def evaluate(settings: Settings, name: str, value: float) -> tuple[float, tuple[Settings, np.ndarray]]:
+        changed: dict[str, Any] = {name: value}
+        settings = replace(settings, **changed)
         probabilities = dense_out_of_fold(replace(trial.task, settings=settings), trial.fold_rows)
         tick()
         return trial.estimated_f1(probabilities, criterion, bool(settings.prior)), (settings, probabilities)
 
-    def with_one(settings: Settings, name: str, value: float) -> tuple[float, tuple[Settings, np.ndarray]]:
-        changed: dict[str, Any] = {name: value}
-        return evaluate(replace(settings, **changed))
-
     start = trial.task.settings
-    best = evaluate(start)
+    best = evaluate(start, "cost", start.cost)
     for name, grid in _GRIDS.items():
         if name not in free or (name == "step" and not loss_named(start.loss).has_step):
             continue
@@ -131,7 +129,7 @@ def choose_settings(
             grid = tuple(step for step in grid if step <= start.step)
         if name == "prior":  # compare with an F1 that is also estimated in strata
             f1 = trial.estimated_f1(probabilities, criterion, guided=True)
-        best = climb(partial(with_one, settings, name), grid, getattr(settings, name), (f1, best[1]))
+        best = climb(partial(evaluate, settings, name), grid, getattr(settings, name), (f1, best[1]))
     return best
 
 
