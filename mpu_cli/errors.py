@@ -113,26 +113,26 @@ class InputError(MpuError):
     ----------
     source : str, Path or Files
         The file as the user named it.
-    line : int or None
-        Line number, from 1; None for the whole file.
     problem : str
         The problem, and how to fix it.
+    line : int or None
+        Line number, from 1; None for the whole file.
     """
 
-    def __init__(self, source: object, line: int | None, problem: str) -> None:
+    def __init__(self, source: object, problem: str, line: int | None = None) -> None:
         self.source = shown(source)
-        self.line = line
         self.problem = problem
+        self.line = line
         place = self.source if line is None else f"{self.source}:{line}"
         super().__init__(f"{place}: {problem}")
 
-    def __reduce__(self) -> tuple[type, tuple[str, int | None, str]]:
-        return type(self), (self.source, self.line, self.problem)  # to send it to other processes
+    def __reduce__(self) -> tuple[type, tuple[str, str, int | None]]:
+        return type(self), (self.source, self.problem, self.line)  # to send it to other processes
 
 
 def changed(source: object) -> InputError:
     """Return the error for a file that has changed since it was first read."""
-    return InputError(source, None, "changed while it was being read; try again")
+    return InputError(source, "changed while it was being read; try again")
 
 
 class ModelError(MpuError):

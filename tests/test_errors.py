@@ -15,7 +15,7 @@ ODD = ["'", '"', "''", "?", "#", "@", ":", "&", ",", ")", "it's", "%27", ";", "*
 def test_no_password_is_shown_whatever_is_in_it(odd):
     for password in (f"{odd}{SECRET}", f"{SECRET}{odd}", f"{SECRET[:3]}{odd}{SECRET[3:]}", f"{odd}{SECRET}{odd}"):
         url = f"https://me:{password}@example.org/news.svm"
-        for text in (shown(url), str(InputError(url, 3, "what"))):
+        for text in (shown(url), str(InputError(url, "what", 3))):
             assert not any(part in text for part in (SECRET, SECRET[:3], SECRET[3:])), text
             assert "me" not in text.split("://")[1].split("/")[0]
         assert shown(url).endswith("example.org/news.svm") or "?" in odd

@@ -81,9 +81,9 @@ def refuse_other(path: str, state: State | None) -> None:
     """Raise InputError if a file has changed since the work began, or is missing on a worker."""
     now = state_of(path)
     if state is not None and now is None:
-        raise InputError(path, None, "cannot be found by a worker; all workers must be able to read it under this name")
+        raise InputError(path, "cannot be found by a worker; all workers must be able to read it under this name")
     if now != state:
-        raise InputError(path, None, "has changed since the work began; start again")
+        raise InputError(path, "has changed since the work began; start again")
 
 
 def absolute(source: str) -> str:
@@ -97,5 +97,5 @@ def absolute(source: str) -> str:
     with suppress(OSError):  # reading it raises the error
         if _STREAM.fullmatch(str(path)) or path.is_fifo():
             why = "is a stream, which workers of a cluster cannot read; write it to a file first"
-            raise InputError(source, None, why)
+            raise InputError(source, why)
     return str(path)

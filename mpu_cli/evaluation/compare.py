@@ -60,7 +60,7 @@ class Form:
         self._unscored |= bool(predicted.labels.nnz and not entries_in(predicted.labels, predicted.features).all())
         if self.scores and self._unscored:
             problem = "has labels and index:value pairs, as data have: give the data first and the predictions second"
-            raise InputError(self.name, None, f"{problem}; to compare labels of data, keep these: cut -d' ' -f1")
+            raise InputError(self.name, f"{problem}; to compare labels of data, keep these: cut -d' ' -f1")
         if self.labels and (self.threshold is None or not self.scores):
             return None
         return labels_from_scores(predicted.features, self.threshold)

@@ -168,7 +168,7 @@ class Propensities:
         listed[listed] = self.labels[place[listed]] == labels[listed]
         if self.others is None and not listed.all():
             absent = labels[~listed].min()
-            raise InputError(self.source, None, f"there is no line for label {absent}; each label of TRUTH needs one")
+            raise InputError(self.source, f"there is no line for label {absent}; each label of TRUTH needs one")
         values = np.full(len(labels), self.others if self.others is not None else np.nan)
         values[listed] = self.values[place[listed]]
         return values

@@ -174,11 +174,11 @@ def finished(folder: Path, settings: dict[str, Any]) -> list[Row]:
     except FileNotFoundError:
         if os.path.lexists(folder / RESULTS):
             raise InputError(
-                folder / RESULTS, None, "belongs to no experiment that can be continued; give another --out"
+                folder / RESULTS, "belongs to no experiment that can be continued; give another --out"
             ) from None
         return []
     except (ValueError, KeyError, TypeError) as error:
-        raise InputError(path, None, "is not the record of an experiment; give another --out") from error
+        raise InputError(path, "is not the record of an experiment; give another --out") from error
     now = json.loads(json.dumps(settings))  # with lists for tuples
     if other := [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]:
         raise MpuError(

@@ -55,7 +55,6 @@ def read_frequencies(
     if len(needed := np.setdiff1d(label_ids[absent], () if may_be_absent is None else may_be_absent)):
         raise InputError(
             source,
-            None,
             f"there is no line for label {needed[0]}; each label of the data, and of a review of them, needs one",
         )
     rates = np.where(absent, c[~absent].mean(), c)
@@ -137,7 +136,7 @@ def read_groups(source: str | Path, n: int) -> InstanceGroups:
     if len(lines) != n:
         how = "more" if len(lines) > n else f"{len(lines):,}"
         problem = f"has {how} lines, and there are {counted(n, 'instance')}: line k is for instance k"
-        raise InputError(source, None, problem)
+        raise InputError(source, problem)
     names, numbers = np.unique(np.array(lines, dtype=object), return_inverse=True)
     return InstanceGroups(numbers, tuple(names.tolist()))
 
@@ -156,7 +155,7 @@ def read_scores(
     """
 
     def wrong(problem: str) -> InputError:
-        return InputError(source, None, problem)
+        return InputError(source, problem)
 
     refuse_large_predictions(n, len(ids))
     scores = np.empty((n, len(ids)), np.float32)
@@ -208,9 +207,9 @@ def read_label_features(
         again = int(np.setdiff1d(np.arange(len(lines)), first)[0])
         raise refused(again, f"label {lines.labels.indices[again]} has a line before this one; remove one of them")
     if not np.isin(ids, numbers).any():
-        raise InputError(path, None, f"has features of none of the labels of {data}, such as {ids[0]}")
+        raise InputError(path, f"has features of none of the labels of {data}, such as {ids[0]}")
     if not occurring.count(lines.features):
-        raise InputError(path, None, f"has no feature in common with {data}; features need the same numbers in both")
+        raise InputError(path, f"has no feature in common with {data}; features need the same numbers in both")
     return numbers, lines.features[first]
 
 
@@ -221,7 +220,7 @@ def _refused(path: str | Path, instance: int, problem: str) -> InputError:
         preamble = Preamble()
         there = (n for n, line in lines if not preamble.end_in(line, n) and not line.startswith(b"#"))
         line = next((number for i, number in enumerate(there) if i == instance), None)
-    return InputError(path, line, problem)
+    return InputError(path, problem, line)
 
 
 def label_features_beside(source: Source) -> tuple[np.ndarray, csr_array] | None:

@@ -388,7 +388,6 @@ def refuse_filled(source: Source, reason: str) -> None:
         if (path := there(file, FILLED)) is not None:
             raise InputError(
                 path,
-                None,
                 f"says which labels of {shown(file)} were filled in, and {reason}, or from the file before it was "
                 "filled in; or move this list away, and they count as annotated",
             )
@@ -411,9 +410,9 @@ def _filled_in(file: Dataset, source: Source) -> tuple[np.ndarray, np.ndarray] |
         row, label = rows[wrong[0]] + 1, label_text(int(labels[wrong[0]]))
         raise InputError(
             path,
-            cells.lines[wrong[0]],
             f"instance {row} of {shown(source)} does not have label {label}, which is said to be filled in; remove "
             "this line, or this whole list if it belongs to other data",
+            cells.lines[wrong[0]],
         )
     _log.info(f"{path}: {counted(len(rows), 'label')} of {shown(source)} filled in: not annotated")
     return rows, labels
@@ -510,7 +509,6 @@ def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterDa
     if sources.rules is not None:
         raise InputError(
             sources.rules,
-            None,
             "says which labels imply others, but a cluster does not use that: train on one machine, or move the file "
             "away",
         )

@@ -61,13 +61,13 @@ def parse_names(lines: Iterable[str], source: str, first: int = 1, is_ours: bool
     is_numbered: bool | None = None
     for place, line in enumerate(lines, 1):
         if place > _MOST_NAMES:
-            raise InputError(source, None, f"has more than {_MOST_NAMES:,} lines; is this a file of names?")
+            raise InputError(source, f"has more than {_MOST_NAMES:,} lines; is this a file of names?")
         if place <= _LOOKED_AT and not is_ours and _RDF.match(line):
             raise InputError(
                 source,
-                place,
                 "this is RDF, not a name; `mpu vectorize --labels` reads it from a file called .ttl, .rdf, .nt or "
                 ".jsonld",
+                place,
             )
         if is_numbered is None and line.strip():
             is_numbered = not is_ours and bool(_NUMBERED.match(line))
@@ -78,13 +78,13 @@ def parse_names(lines: Iterable[str], source: str, first: int = 1, is_ours: bool
             number = as_number(text.strip())
             if not tab or number is None:
                 problem = f"does not begin with a number up to {MAX_ID} and a tab, as the first one does"
-                raise InputError(source, place, f"this line {problem}; number all or none")
+                raise InputError(source, f"this line {problem}; number all or none", place)
             if number in names:
                 problem = f"label {number} has a line already; put all its names on one line, separated by tabs"
-                raise InputError(source, place, problem)
+                raise InputError(source, problem, place)
             names[number] = _fields(rest)
     if is_numbered is None:
-        raise InputError(source, None, "there is no name in it; line k should name label k")
+        raise InputError(source, "there is no name in it; line k should name label k")
     return names, is_numbered
 
 

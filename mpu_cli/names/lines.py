@@ -51,7 +51,7 @@ def open_side(source: str | Path) -> Iterator[Readable]:
                     problem = (
                         f"expands to more than {_MOST_EXPANSION} times its size; if that is right, give it uncompressed"
                     )
-                    raise InputError(source, None, problem)
+                    raise InputError(source, problem)
 
             yield Watched(stream, limit)
         else:
@@ -78,7 +78,7 @@ def _recoded(stream: Readable, source: str, encoding: str) -> Iterator[bytes]:
             text = decoder.decode(data, final=not data)
         except UnicodeDecodeError as error:
             raise InputError(
-                source, line, f"at or after this line, this is not {encoding} text: {error.reason}"
+                source, f"at or after this line, this is not {encoding} text: {error.reason}", line
             ) from None
         line += text.count("\n")
         yield text.encode()
@@ -92,7 +92,7 @@ def text_lines(source: str | Path, is_ours: bool = False) -> Generator[str, None
     with open_side(source) as stream:
         for number, (line, problem) in enumerate(decoded_lines(stream, str(source), is_ours), 1):
             if problem:
-                raise InputError(source, number, problem)
+                raise InputError(source, problem, number)
             yield line.rstrip("\r\n")
 
 
@@ -102,7 +102,7 @@ def read_each(source: str | Path, read: Callable[[str], None]) -> None:
         try:
             read(line)
         except ValueError as error:
-            raise InputError(source, number, str(error)) from None
+            raise InputError(source, str(error), number) from None
 
 
 def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Iterator[tuple[str, str]]:
@@ -119,7 +119,7 @@ def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Itera
             return
         if is_top and not raw.isspace():
             if problem := problem_of(raw):
-                raise InputError(source, number, problem)
+                raise InputError(source, problem, number)
             is_top = False
         has_nul = b"\0" in raw
         if len(raw) > MAX_LINE_BYTES and len(raw.rstrip(b"\r\n")) > MAX_LINE_BYTES:
@@ -135,7 +135,7 @@ def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Itera
 def undecoded(source: str | Path, error: UnicodeDecodeError) -> InputError:
     """Return the error for data that is not UTF-8, with the line."""
     line = error.object.count(b"\n", 0, error.start) + 1
-    return InputError(source, line, _NOT_UTF8)
+    return InputError(source, _NOT_UTF8, line)
 
 
 def is_utf8(text: str) -> bool:

@@ -104,7 +104,7 @@ def _common(files: Files, find: Callable[[str], Path | None], otherwise: str) ->
         for line, (one, other) in enumerate(zip(lines, others, strict=False), 1):
             if one != other:
                 problem = f"this line of {longest} is another one, but {files} are read as one"
-                raise InputError(path, line, f"{problem}; give the right {otherwise}")
+                raise InputError(path, f"{problem}; give the right {otherwise}", line)
         if longest is None or len(others) > len(lines):
             longest, lines = path, others
     return longest
@@ -159,12 +159,11 @@ class Naming:
         names = LabelNames.of({**by_number, **dict.fromkeys(nameless, ())}, shown(file))
         named = sum(bool(by_number.get(number)) for number in labels.tolist())
         if is_numbered and len(labels) and not named:
-            raise InputError(file, None, f"names none of the labels of {shown(source)}, such as {labels[0]}")
+            raise InputError(file, f"names none of the labels of {shown(source)}, such as {labels[0]}")
         if not is_numbered and len(labels) and largest not in by_number:
             line = "line k names label k" + " - 1" * (first == 0)
             raise InputError(
                 file,
-                None,
                 f"has no name for label {largest} of {shown(source)}: {line}, of {len(by_number):,} lines; give the "
                 "right file by --labels, or put a number and a tab before each name",
             )
@@ -248,7 +247,7 @@ def _labels(source: str | Path, ids: "np.ndarray", names: LabelNames | None) -> 
     known = set(ids.tolist())
     used = known.intersection(number for _, number in lines)
     if not used:
-        raise InputError(source, None, "no line of it is the number or a name of a label; each should be one")
+        raise InputError(source, "no line of it is the number or a name of a label; each should be one")
     if absent := [text for text, number in lines if number not in known]:
         unused = f"{counted(len(absent), 'line')} of {len(lines):,} with unused labels, such as {quoted(absent[0])}"
         _log.warning(f"{shown(source)}: {unused}")

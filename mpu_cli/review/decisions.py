@@ -107,7 +107,7 @@ class Decisions:
 
     def error(self, i: int, problem: str) -> InputError:
         """Return an error at the line of decision i."""
-        return InputError(self.files[self.file[i]], int(self.line[i]), problem)
+        return InputError(self.files[self.file[i]], problem, int(self.line[i]))
 
     def place(self, i: int) -> str:
         """Return the file and line of decision i, for errors."""
@@ -249,7 +249,7 @@ def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], list[tupl
         number, first = next(rows, (None, ""))
         if number is None:
             names_of = f"its first line should name the columns: {', '.join(needed)}"
-            raise InputError(source, None, f"it is empty; {names_of}")
+            raise InputError(source, f"it is empty; {names_of}")
         delimiter = delimiter_of(first.lower(), "\t", needed)
         is_plain = delimiter == "\t" and not first.startswith('"')
 
@@ -257,7 +257,7 @@ def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], list[tupl
             try:
                 return line.split(delimiter) if is_plain else next(csv.reader([line], delimiter=delimiter))
             except csv.Error as error:
-                raise InputError(source, number, f"this is not a row of a table ({error})") from None
+                raise InputError(source, f"this is not a row of a table ({error})", number) from None
 
         header = [name.strip().lower() for name in values_of(first, number)]
         while header and not header[-1]:
@@ -266,9 +266,9 @@ def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], list[tupl
             needed.remove(INSTANCE)
         if missing := [name for name in needed if name not in header]:
             problem = "this line should name the columns, separated by tabs, but there is no"
-            raise InputError(source, number, f"{problem} {missing[0]}; needed are {', '.join(needed)}")
+            raise InputError(source, f"{problem} {missing[0]}; needed are {', '.join(needed)}", number)
         if twice := first_repeated(header):
-            raise InputError(source, number, f"two columns are called {twice[:40]}")
+            raise InputError(source, f"two columns are called {twice[:40]}", number)
         columns: dict[str, list[str]] = {name: [] for name in header if name in _COLUMNS}
         places = [(header.index(name), column) for name, column in columns.items()]
         same: dict[str, str] = {}  # so that a repeated value is in memory only once
@@ -277,7 +277,7 @@ def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], list[tupl
             values = values_of(line, number)
             if any(map(str.strip, values[len(header) :])):
                 there = ", ".join(header)[:200]
-                raise InputError(source, number, f"there are {len(values)} values, but the columns are {there}")
+                raise InputError(source, f"there are {len(values)} values, but the columns are {there}", number)
             for place, column in places:
                 value = values[place] if place < len(values) else ""
                 column.append(same.setdefault(value, value.strip()))
@@ -306,9 +306,9 @@ def _noted(source: str, comments: Iterable[tuple[int, str]]) -> tuple[str | None
             size = (size or 0) + int(value)
         elif word == "checksum":
             if not CHECKSUM.fullmatch(value):
-                raise InputError(source, number, "the checksum is damaged; it has 64 digits, of 0-9 and a-f")
+                raise InputError(source, "the checksum is damaged; it has 64 digits, of 0-9 and a-f", number)
             if checksum not in (None, value):
-                raise InputError(source, number, "there are two different checksums; are these two files in one?")
+                raise InputError(source, "there are two different checksums; are these two files in one?", number)
             checksum = value
     return checksum, size
 
@@ -392,7 +392,7 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
     verdict = _translate(cells, cells.columns[VERDICT], lambda text: _word(text, VERDICT, _VERDICTS))
     if len(wrong := np.flatnonzero((label == NOTHING_ELSE) & (verdict == 1))):
         raise InputError(
-            cells.source, cells.lines[wrong[0]], "label * stands for all other labels, so its only verdict is no"
+            cells.source, "label * stands for all other labels, so its only verdict is no", cells.lines[wrong[0]]
         )
     words = np.array([word.lower() for word in sources], object)
     origin = np.where(words == ADDED, HowDecided.ADDED, HowDecided.UNKNOWN).astype(np.int8)
@@ -430,7 +430,7 @@ def _translate(
         try:
             translated[value] = number(value)
         except ValueError as error:
-            raise InputError(cells.source, cells.lines[values.index(value)], str(error)) from None
+            raise InputError(cells.source, str(error), cells.lines[values.index(value)]) from None
     return np.fromiter((translated[value] for value in values), np.dtype(kind), len(values))
 
 
@@ -506,7 +506,7 @@ def suggestions_of(cells: WrittenCells, data: Dataset, source: str | Path, check
         cells.lines, cells.column(VERDICT), cells.column(WHY), numbers, strict=True
     ):
         if instance >= len(data):
-            raise InputError(cells.source, line, no_instance(instance, source, len(data)))
+            raise InputError(cells.source, no_instance(instance, source, len(data)), line)
         if label != NOTHING_ELSE and not text:
             of_question = None if math.isnan(drawn) else drawn
             words = tuple(filter(None, why.split("; "))) if of_question is None else ()
@@ -614,7 +614,6 @@ def refuse_other_data(file: str, theirs: str | None, own: str, source: Source) -
     if theirs not in (None, own):
         raise InputError(
             file,
-            None,
             f"it was made for other data than {shown(source)}, or for the same before instances or features changed "
             "(its checksum differs), so its numbers may mean other instances; give its own data, or remove the line "
             "'# checksum ...' if you know that the numbers are right",

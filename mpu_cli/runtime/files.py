@@ -128,7 +128,7 @@ class ReadFile(io.FileIO):
             n_bytes = super().readinto(buffer)
         except OSError as error:
             name = str(self.name or STANDARD_STREAM)
-            raise InputError(name, None, f"cannot be read: {error.strerror}") from error
+            raise InputError(name, f"cannot be read: {error.strerror}") from error
         ReadFile.count(n_bytes or 0)
         return n_bytes
 
@@ -414,7 +414,7 @@ def open_url(url: str) -> Iterator[Joined]:
             from fsspec.core import url_to_fs
         except ImportError:
             raise InputError(
-                url, None, "URLs need the package fsspec: run pip install '.[url]' in a copy of mpu's source"
+                url, "URLs need the package fsspec: run pip install '.[url]' in a copy of mpu's source"
             ) from None
         # Its errors name the package to install, or the protocol that it does not know.
         system, path = url_to_fs(url, **(_http_options(protocol) if protocol in ("http", "https") else {}))
@@ -454,7 +454,7 @@ def _named(url: str) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:
-        raise InputError(url, None, f"cannot be read: {_reason(error)}") from None
+        raise InputError(url, f"cannot be read: {_reason(error)}") from None
 
 
 def _reason(error: BaseException) -> str:

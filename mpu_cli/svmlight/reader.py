@@ -193,7 +193,7 @@ def _parse_by_line(block: bytes, first_line: int, source: str, reading: Reading)
         try:
             rows.append(_parse_usual(line, reading) or parse_line(line, reading))
         except ValueError as error:
-            raise InputError(source, number, str(error)) from None
+            raise InputError(source, str(error), number) from None
     labels, indices, values = zip(*rows, strict=True) if rows else ((), (), ())
     return Dataset.of_rows(
         np.fromiter(chain.from_iterable(labels), np.int32),
@@ -238,9 +238,9 @@ class Preamble:
         if header.instances != extent.instances:
             raise InputError(
                 source,
-                self._line,
                 f"the header declares {header.instances} instances, but {extent.instances} follow; is the file cut "
                 f"short, or are files joined? (two or three integers alone on the first line are a header{advice})",
+                self._line,
             )
         numbers: list[tuple[int, int | None, str]] = [
             (extent.labels, header.labels, "label"),
@@ -255,9 +255,9 @@ class Preamble:
             if is_wanted and announced is not None and found > announced:
                 raise InputError(
                     source,
-                    self._line,
                     f"the header declares {counted(announced, name)}, numbered from 0, but {name} {found - 1} "
                     "follows; correct the header, or remove it",
+                    self._line,
                 )
         counts = [f"{name}s 0 to {announced - 1}" for _, announced, name in numbers if announced]
         if not header.instances:
@@ -304,7 +304,7 @@ def iter_chunks(
                 instances += len(chunk)
                 yield chunk
         if not instances and not may_be_empty:
-            raise InputError(source, None, "the files have no instances")
+            raise InputError(source, "the files have no instances")
         return
     with open_input(source) as stream:
         measured = Counted(stream) if contents is not None and str(source) in contents else None
@@ -349,14 +349,13 @@ def iter_stream(
             yield chunk
     begins.check(Extent(instances, features, labels), source, reading)
     if not instances and not may_be_empty:
-        raise InputError(source, 1, "the file has no instances")
+        raise InputError(source, "the file has no instances", 1)
 
 
 def no_labels(source: Source) -> InputError:
     """Return the error that one or several files have no labels."""
     return InputError(
         source,
-        None,
         "no instance has a label, so there is nothing to learn; labels begin a line, such as 3,7 1:0.5; if they are in "
         "a file of their own, name both files as in docs/guide/formats.md: X.txt and Y.txt",
     )

@@ -245,18 +245,18 @@ def _joined(pair: _Pair) -> Iterator[bytes]:
     (n, _, d), (m, _, q) = (_header(path) or (0, 0, 0) for path in pair)
     if n != m:
         problem = f"the header declares {m} instances, but {n} in {pair.features}; are both files of the same data?"
-        raise InputError(pair.labels, 1, problem)
+        raise InputError(pair.labels, problem, 1)
     yield b"%d %d %d\n" % (n, d, q)
     lines = zip_longest(*(_lines_below_header(path) for path in pair))
     for number, (features, labels) in enumerate(lines, 2):
         if features is None or labels is None:
             ended, other = pair if features is None else reversed(pair)
-            raise InputError(ended, number, f"the file ends before this line, which {other} has; is it cut short?")
+            raise InputError(ended, f"the file ends before this line, which {other} has; is it cut short?", number)
         if not _LABELS.fullmatch(labels):
-            raise InputError(pair.labels, number, "expected labels, such as 3:1 7:1")
+            raise InputError(pair.labels, "expected labels, such as 3:1 7:1", number)
         if not _FEATURES.match(features):
             problem = f"expected features, such as 1:0.5 4:2, since labels are in {pair.labels}"
-            raise InputError(pair.features, number, problem)
+            raise InputError(pair.features, problem, number)
         yield b"%b %b\n" % (b",".join(_VALUE.sub(b"", labels).split()), features)
 
 
@@ -277,9 +277,9 @@ def _opened(source: str | Path) -> Iterator[Readable]:
                 raw = stack.enter_context(BufferedReader(ReadFile(source)))
                 path = Path(source)
                 if path.is_char_device() and not raw.isatty() and not path.samefile(os.devnull):
-                    raise InputError(source, None, "cannot be read: it is a device that may have no end")
+                    raise InputError(source, "cannot be read: it is a device that may have no end")
             elif sys.stdin is None:
-                raise InputError(STANDARD_STREAM, None, "cannot be read: it is closed")
+                raise InputError(STANDARD_STREAM, "cannot be read: it is closed")
             else:
                 stdin: Any = sys.stdin.buffer
                 raw = stdin if isinstance(stdin, BufferedReader) else BufferedReader(stdin)
@@ -288,7 +288,7 @@ def _opened(source: str | Path) -> Iterator[Readable]:
             problem = f"cannot be read: {error.strerror}" + "; give the files in it" * is_folder
             if is_folder and (Path(source) / "manifest.json").is_file():
                 problem = "is a model, not a file of data; give the data here, and a model where MODEL stands"
-            raise InputError(source, None, problem) from error
+            raise InputError(source, problem) from error
         try:
             stream = _decompressed(raw, source)
             try:
@@ -300,7 +300,7 @@ def _opened(source: str | Path) -> Iterator[Readable]:
                             stream.read(BLOCK_BYTES)
                 raise
         except _DAMAGE as error:
-            raise InputError(source, None, _fault(source, error)) from error
+            raise InputError(source, _fault(source, error)) from error
 
 
 def refuse_unreadable(files: Iterable[str]) -> None:
@@ -336,7 +336,7 @@ def _zstd(file: str | Path) -> Any:
         with suppress(ImportError):
             return import_module(module)
     problem = "zstd data need backports.zstd; install it with: pip install backports.zstd"
-    raise InputError(file, None, f"{problem}; or decompress with: zstd -dc")
+    raise InputError(file, f"{problem}; or decompress with: zstd -dc")
 
 
 def _contents(raw: BufferedReader, decompressor: Callable[[], Any], padding: bytes = b"") -> Iterator[bytes]:
@@ -469,7 +469,7 @@ def _read(stream: Readable, n_bytes: int, source: str, line: int) -> bytes:
     try:
         return stream.read(n_bytes)
     except _DAMAGE as error:
-        raise InputError(source, line, f"at or after this line, {_fault(source, error)}") from error
+        raise InputError(source, f"at or after this line, {_fault(source, error)}", line) from error
 
 
 def blocks(stream: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> Iterator[tuple[int, bytes]]:
@@ -486,7 +486,7 @@ def blocks(stream: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> Ite
         end = data.find(b"\n")
         if rest_bytes + (len(data) if end < 0 else end) > MAX_LINE_BYTES:
             problem = f"the line is longer than {MAX_LINE_BYTES:,} bytes, the most that a line may have"
-            raise InputError(source, first_line, (first_line == 1 and problem_of(b"".join([*rest, data]))) or problem)
+            raise InputError(source, (first_line == 1 and problem_of(b"".join([*rest, data]))) or problem, first_line)
         cut = data.rfind(b"\n") + 1
         if cut == 0:
             rest.append(data)

@@ -114,7 +114,7 @@ def read_labels(source: str | Path) -> Labels:
     most = max(names)
     if 0 in names or most > _MOST_NUMBERS:
         number = 0 if 0 in names else most
-        raise InputError(source, None, f"names label {number}; here labels are numbers from 1 to {_MOST_NUMBERS:,}")
+        raise InputError(source, f"names label {number}; here labels are numbers from 1 to {_MOST_NUMBERS:,}")
     return Labels(names.get(number, ()) for number in range(1, most + 1))
 
 
@@ -180,7 +180,7 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> tuple[Lab
     concepts = sorted(read_table(source) if is_table else read_skos(source), key=lambda concept: concept.uri)
     if not concepts:
         expected = "columns uri and label_en, label_de, ..." if is_table else "a skos:Concept, or a skos:prefLabel"
-        raise InputError(source, None, f"has no concept; expected: {expected}")
+        raise InputError(source, f"has no concept; expected: {expected}")
     current = [concept for concept in concepts if not concept.deprecated]
     deprecated = [concept for concept in concepts if concept.deprecated]
     counts = Counter(name for concept in concepts for name in concept.names if name)
@@ -188,7 +188,7 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> tuple[Lab
     languages, wanted = sorted(counts), [usual] if language is None else language.split(",")
     if language is not None and (unknown := [code for code in wanted if code not in languages]):
         there = ", ".join(languages) or "none"
-        raise InputError(source, None, f"no concept has a name in the language {unknown[0]!r}; languages: {there}")
+        raise InputError(source, f"no concept has a name in the language {unknown[0]!r}; languages: {there}")
     number = {concept.uri: k for k, concept in enumerate(current, 1)}
     broader = ((one.uri, uri) for one in current for uri in one.broader if uri in number and uri != one.uri)
     names, of_deprecated = ([concept.names_in(wanted) for concept in some] for some in (current, deprecated))
@@ -215,10 +215,10 @@ def read_table(source: str | Path) -> Iterator[Concept]:
     with open_side(source) as stream:
         for row in read_rows(stream, str(source), "csv", needed=("uri",)):
             if isinstance(row, Bad):
-                raise InputError(source, row.line, row.problem)
+                raise InputError(source, row.problem, row.line)
             fields = {name: str(value).strip() for name, value in row.fields.items()}
             if not (uri := without_brackets(fields["uri"])):
-                raise InputError(source, row.line, "the column uri is empty; each concept has a URI")
+                raise InputError(source, "the column uri is empty; each concept has a URI", row.line)
             names = {
                 name.removeprefix(_LABEL): value for name, value in fields.items() if name.startswith(_LABEL) and value
             }
@@ -312,7 +312,7 @@ def _checked_xml(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
     def declared(_name: str, _is_parameter: bool, value: str | None, *_of_file: str | None) -> None:
         if value is not None and (len(value) > _LONGEST_ENTITY or "&" in value):
             problem = "is a long or nested entity; replace it by its value in the file"
-            raise InputError(source, parser.CurrentLineNumber, problem)
+            raise InputError(source, problem, parser.CurrentLineNumber)
 
     parser.EntityDeclHandler = declared
     for piece in chain(filter(None, pieces), [b""]):
@@ -321,7 +321,7 @@ def _checked_xml(pieces: Iterable[bytes], source: str) -> Iterator[bytes]:
         except expat.ExpatError as error:
             problem = expat.ErrorString(error.code)
             if problem == expat.errors.XML_ERROR_NO_ELEMENTS:
-                raise InputError(source, error.lineno, "the file breaks off here; get it again, whole") from None
+                raise InputError(source, "the file breaks off here; get it again, whole", error.lineno) from None
             raise SyntaxError(problem, (source, error.lineno, None, None)) from None
         yield piece
 
@@ -336,18 +336,16 @@ def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> Inpu
     `data`: the text, or the first `MAX_LINE_BYTES` of it.
     """
     if found := problem_of(data.lstrip()):
-        return InputError(source, None, found)
+        return InputError(source, found)
     try:
         codecs.getincrementaldecoder("utf-8")().decode(data)  # it may end within a character
     except UnicodeDecodeError as wrong:
         return undecoded(source, wrong)
     problem = _PLACE.sub("", error.msg)
     if "LoadDocumentCallback" in problem:
-        return InputError(
-            source, None, "refers to a @context at another address; copy that context into the file instead"
-        )
+        return InputError(source, "refers to a @context at another address; copy that context into the file instead")
     advice = "correct it, or give the file the suffix of its format"
-    return InputError(source, error.lineno, f"is not {form}: {problem}; {advice}")
+    return InputError(source, f"is not {form}: {problem}; {advice}", error.lineno)
 
 
 # How pyoxigraph's message describes the place, besides `lineno`.

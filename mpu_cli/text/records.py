@@ -95,7 +95,7 @@ def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = 
             if is_first and (line.lstrip().startswith("[") or line.strip() == "{"):
                 records = "'.[]'" if line.lstrip().startswith("[") else "."
                 problem = "this is JSON, and not a record on each line; make that of it: "
-                raise InputError(source, number, f"{problem}jq -c {records} {quote(source)} > lines.jsonl")
+                raise InputError(source, f"{problem}jq -c {records} {quote(source)} > lines.jsonl", number)
             is_first = False
             try:
                 fields, problem = json_value(line), "this is not a JSON object with fields; each line should be one"
@@ -144,10 +144,10 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
         except csv.Error as error:
             if "field limit" in str(error):
                 too_long = f"a value is longer than {MAX_LINE_BYTES:,} characters; is a quotation mark not closed?"
-                raise InputError(source, first, too_long) from None
+                raise InputError(source, too_long, first) from None
             if "end of data" in str(error):
                 raise InputError(
-                    source, first, "an opening quotation mark on this line or below is never closed"
+                    source, "an opening quotation mark on this line or below is never closed", first
                 ) from None
             as_quotes = "a quotation mark within quotation marks is written twice"
             wrong = f"this is not a row of a table ({error}); {as_quotes}"
@@ -155,7 +155,7 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
         finally:
             csv.field_size_limit(largest)
         if problem and table is None:
-            raise InputError(source, first, problem)
+            raise InputError(source, problem, first)
         if problem:
             yield Bad(first, problem)
         elif not values or not any(map(str.strip, values)):
@@ -167,12 +167,12 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
             names = [name.strip() for name in values]
             table = Table(slice(first - 1, rows.line_num), delimiter, names)
             if twice := first_repeated(names):
-                raise InputError(source, first, f"two columns are called {twice[:40]!r}")
+                raise InputError(source, f"two columns are called {twice[:40]!r}", first)
             if absent := [name for name in needed if name not in names]:
                 yield Bad(first, no_field(absent[0], filter(None, names), is_table=True))
                 return
     if table is None:
-        raise InputError(source, None, "it is empty; its first line should name the columns")
+        raise InputError(source, "it is empty; its first line should name the columns")
 
 
 def _named(line: int, values: list[str], table: Table) -> Row | Bad:
@@ -287,7 +287,7 @@ class RecordReader:
             if isinstance(record, Record):
                 yield record
             elif not skip_bad:
-                raise InputError(self._source, record.line, record.problem)
+                raise InputError(self._source, record.problem, record.line)
 
     def _choose_tags(self, first: list[Mapping[str, object]]) -> None:
         """Find the fields that are tags: all named ones or, if no field lists tags, two or more others."""
@@ -309,7 +309,7 @@ class RecordReader:
             if len(first.fields) != 1:
                 there = field_list(first.fields, is_table=first.table is not None)
                 problem = f"which field has the text? Name it by --text-field; {there}"
-                raise InputError(self._source, first.line, problem)
+                raise InputError(self._source, problem, first.line)
             self.fields = replace(fields, text=tuple(first.fields))
         self._has_id = bool(fields.id) and (fields.needs_id or holder(first.fields, fields.id) is not None)
 
@@ -436,7 +436,7 @@ def form_and_fields(source: str | Path, form: str | None) -> tuple[str, Fields]:
     if form or named:
         return form or named or "", DEFAULT_FIELDS
     problem = f"its name does not show which of {', '.join(FORMATS)} it is; give --format"
-    raise InputError(source, None, problem)
+    raise InputError(source, problem)
 
 
 def is_corpus(form: str, fields: Fields) -> bool:
@@ -461,7 +461,7 @@ def open_records(source: str | Path) -> Iterator[Readable]:
 def _documents(folder: Path) -> Iterator[bytes]:
     texts, objects = sorted(folder.glob("*.txt")), sorted(folder.glob("*.json"))
     if not texts and not objects:
-        raise InputError(folder, None, "is a directory without documents: there is no .txt and no .json file")
+        raise InputError(folder, "is a directory without documents: there is no .txt and no .json file")
     for path in texts:
         text, subjects = _read(path), _subjects(path)
         yield json.dumps({"document_id": path.stem, "text": text, SUBJECTS: subjects}).encode() + b"\n"
@@ -469,9 +469,9 @@ def _documents(folder: Path) -> Iterator[bytes]:
         try:
             document = json_value(_read(path))
         except ValueError as error:
-            raise InputError(path, None, str(error)) from None
+            raise InputError(path, str(error)) from None
         if not isinstance(document, dict):
-            raise InputError(path, None, "is not a JSON object with a text")
+            raise InputError(path, "is not a JSON object with a text")
         yield json.dumps({"document_id": path.stem, SUBJECTS: None, **document}).encode() + b"\n"
 
 
@@ -487,11 +487,11 @@ def _subjects(path: Path) -> list[dict[str, str]] | None:
 
 def _read(path: Path) -> str:
     if not path.is_file():
-        raise InputError(path, None, "is not a regular file")
+        raise InputError(path, "is not a regular file")
     with open_input(path) as stream:
         data = stream.read(MAX_LINE_BYTES + 1)
     if len(data) > MAX_LINE_BYTES:
-        raise InputError(path, None, f"is longer than {MAX_LINE_BYTES:,} bytes, the most that a document may have")
+        raise InputError(path, f"is longer than {MAX_LINE_BYTES:,} bytes, the most that a document may have")
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:

@@ -71,9 +71,9 @@ class Rewriter:
                 yield "".join([*before, text]).encode(encoding)
             except UnicodeEncodeError as error:
                 problem = f"{error.object[error.start]!r} cannot be written in {encoding}, as this file is"
-                raise InputError(source, record.line, problem) from None
+                raise InputError(source, problem, record.line) from None
             except ValueError as error:
-                raise InputError(source, record.line, str(error)) from None
+                raise InputError(source, str(error), record.line) from None
         yield b"".join(taken).decode().encode(encoding)
 
     def _record(self, text: str, of: Row, change: Retagged) -> str:

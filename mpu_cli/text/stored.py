@@ -123,7 +123,7 @@ def save(path: Path, kept: Stored) -> None:
 def load(path: Path) -> Stored:
     """Load a vectoriser that `save` has written; InputError if it is missing, damaged, or of another version."""
     if not (path / MANIFEST).exists():
-        raise InputError(path, None, "there is no vectoriser; `mpu vectorize TEXTS -o news.svm` makes news.text")
+        raise InputError(path, "there is no vectoriser; `mpu vectorize TEXTS -o news.svm` makes news.text")
     try:
         manifest, arrays = read_manifest(path), []
         for name in (IDF, FEATURES if manifest["options"]["hashing"] is None else HASHES):
@@ -134,11 +134,11 @@ def load(path: Path) -> Stored:
         return _made(manifest, *arrays)
     except OSError as error:
         raise InputError(
-            error.filename or path, None, f"cannot be read: {error.strerror}; run mpu vectorize again"
+            error.filename or path, f"cannot be read: {error.strerror}; run mpu vectorize again"
         ) from error
     except (DataError, KeyError, TypeError, ValueError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise InputError(path, None, f"is damaged ({problem}); run mpu vectorize again") from error
+        raise InputError(path, f"is damaged ({problem}); run mpu vectorize again") from error
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def parse(text: bytes, source: str) -> dict[str, Any]:
     values = json_value(text)
     expect(isinstance(values, dict) and values.get("format") == FORMAT, "the manifest is not that of a vectoriser")
     if values["format_version"] != FORMAT_VERSION:
-        raise InputError(source, None, f"is of format {values['format_version']}; this mpu reads {FORMAT_VERSION}")
+        raise InputError(source, f"is of format {values['format_version']}; this mpu reads {FORMAT_VERSION}")
     n_features = values["features"]
     expect(type(n_features) is int and 0 < n_features <= MAX_ID, f"{n_features!r} is not a number of features")
     expect(isinstance(values["options"], dict), "options are not named")
@@ -272,7 +272,7 @@ def unpacked(data: bytes, source: str) -> Stored:
         size = (values["features"] if values["options"]["hashing"] is None else values["hashes"] + 1) * _IDF.itemsize
         return _made(values, rest[:size], rest[size:])
     except (DataError, KeyError, TypeError, ValueError) as error:
-        raise InputError(source, None, f"the vectoriser is damaged ({error}); copy or train the model again") from error
+        raise InputError(source, f"the vectoriser is damaged ({error}); copy or train the model again") from error
 
 
 def made_with(data: str | Path) -> Content | None:
@@ -320,7 +320,6 @@ class Sidecars:
             if not is_same(own, packed_vectorizer) and self._content(file) == made:
                 raise InputError(
                     file,
-                    None,
                     "was made by another vectoriser than the data of the model, so its features have other numbers; "
                     "make it again with mpu vectorize --like and the data of the model, or predict the texts "
                     "themselves",
@@ -374,10 +373,10 @@ class Sidecars:
         try:
             found = [load(folder) for folder in folders]
             if len(folders) < len(files):
-                raise InputError(folders[0], None, f"is not there for each of {self._source}")
+                raise InputError(folders[0], f"is not there for each of {self._source}")
             for folder, other in zip(folders[1:], found[1:], strict=True):
                 if not is_same(packed(other), packed(found[0])):
-                    raise InputError(folder, None, f"is of another vectoriser than {folders[0]}")
+                    raise InputError(folder, f"is of another vectoriser than {folders[0]}")
         except InputError as error:
             _log.warning(f"{_UNKNOWN}: {error}")
             return None
@@ -393,7 +392,6 @@ class Sidecars:
         if file is not None and (kept := there(file, FOLDER, name)) is not None:
             raise InputError(
                 kept,
-                None,
                 f"belongs to other data than {shown(file)}, which is not as mpu vectorize wrote it: make both again "
                 f"with mpu vectorize, or move {kept.parent.name} away{otherwise}",
             )
@@ -415,7 +413,6 @@ def wrong_number_of_ids(file: str | Path, are_more: bool, source: Source) -> Inp
     how = "more" if are_more else "fewer"
     return InputError(
         beside(file, FOLDER) / IDS,
-        None,
         f"has {how} ids than {shown(source)} has instances; each has one, on a line: remove this file, or make both "
         "again",
     )

@@ -334,17 +334,15 @@ def read_vectorization(like: str | Path) -> Vectorization:
     """
     path = Path(like) if Path(like).is_dir() else place_beside(like, FOLDER)
     if path is None:
-        raise InputError(like, None, "has no directory with a vectoriser; give a file that mpu vectorize wrote")
+        raise InputError(like, "has no directory with a vectoriser; give a file that mpu vectorize wrote")
     kept = stored.load(path)
     if (path / LABELS).exists() and not (path / LABELS).is_file():
-        raise InputError(path / LABELS, None, "is not a regular file; run mpu vectorize again")
+        raise InputError(path / LABELS, "is not a regular file; run mpu vectorize again")
     labels = read_labels(path / LABELS) if kept.content is None or kept.content.labels else Labels()
     if kept.content is None or len(labels) != kept.content.labels:
         wanted = "none" if kept.content is None else f"{kept.content.labels:,}"
         raise InputError(
-            path / LABELS,
-            None,
-            f"names {len(labels):,} labels, but {wanted} are expected; run mpu vectorize again",
+            path / LABELS, f"names {len(labels):,} labels, but {wanted} are expected; run mpu vectorize again"
         )
     if (path / BROADER).is_file():
         labels.broader = read_implications(path / BROADER)

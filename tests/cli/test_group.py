@@ -37,8 +37,8 @@ def group():
     ("error", "line"),
     [
         (MpuError("what, and what to do"), "error: what, and what to do"),
-        (InputError("a.svm", 3, "wrong"), "error: a.svm:3: wrong"),
-        (InputError("-", None, "wrong"), "error: standard input: wrong"),
+        (InputError("a.svm", "wrong", 3), "error: a.svm:3: wrong"),
+        (InputError("-", "wrong"), "error: standard input: wrong"),
         (PermissionError(13, "Permission denied", "a.svm"), "error: a.svm: Permission denied"),
         (OSError(28, "No space left on device"), "error: No space left on device"),
         (OSError("no number"), "error: no number"),

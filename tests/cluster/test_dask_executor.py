@@ -50,7 +50,7 @@ def test_an_error_is_told_whatever_it_comes_from(processes):
         try:
             raise OSError(threading.Lock())  # as errors of libraries have what cannot be sent
         except OSError as error:
-            raise InputError("a.svm", None, "cannot be read") from error
+            raise InputError("a.svm", "cannot be read") from error
 
     executor = executor_of(processes.client)
     failed = executor.submit(fail)

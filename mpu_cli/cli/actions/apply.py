@@ -55,7 +55,7 @@ def _data_beside(source: str | Path) -> Path:
         made = (
             f"{counted(len(there), 'data file')} beside it {'was' if len(there) == 1 else 'were'} made of these records"
         )
-        raise InputError(source, None, f"{made} by mpu vectorize; name the right one by --data")
+        raise InputError(source, f"{made} by mpu vectorize; name the right one by --data")
     return there[0]
 
 
@@ -138,7 +138,6 @@ def command(
         if len(decided) < _ENOUGH and not is_sure:
             raise InputError(
                 suggestions,
-                None,
                 f"{counted(len(decided), 'decision')} cannot show how many of the list are right: decide {_ENOUGH} of "
                 "it and give the file to --reviewed, here and in mpu suggest; or add --yes",
             )
@@ -157,15 +156,13 @@ def command(
         try:
             by_key[instance if ids is None else ids.unique(instance)] = wanted
         except ValueError as error:
-            raise InputError(beside(data, FOLDER) / IDS, instance + 1, str(error)) from None
+            raise InputError(beside(data, FOLDER) / IDS, str(error), instance + 1) from None
     used: set[str | int] = set()
     counts = Counter[str]()
     rules = vectorization.labels.broader if fill_implied else Implications(())
     if fill_implied and not rules:
         raise InputError(
-            beside(data, FOLDER),
-            None,
-            "there are no rules that say which labels imply others, so none can be filled in",
+            beside(data, FOLDER), "there are no rules that say which labels imply others, so none can be filled in"
         )
     by_uri = is_corpus(chosen, vectorization.fields)
     with open_records(source) as stream, open_output(output) as out:
@@ -184,7 +181,6 @@ def command(
         if ids is None and counts["records"] != len(dataset):
             raise InputError(
                 source,
-                None,
                 f"has {counted(counts['records'], 'record')} without ids, and {shown(data)} has {len(dataset):,} "
                 "instances",
             )

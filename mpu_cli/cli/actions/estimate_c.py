@@ -80,7 +80,7 @@ def command(
     expected = c if estimates.is_known else 0.5  # at 0.5 a plan needs the most instances
     per_instance = data.left_to_chance_of_file.sum() / data.instances_of_file / expected  # true labels
     if plan and not per_instance:
-        raise InputError(sources.file, None, "nothing is annotated, so --plan has nothing to go by")
+        raise InputError(sources.file, "nothing is annotated, so --plan has nothing to go by")
     if plan:
         report["plan"] = [{"width": w, "instances": instances_to_review(w, expected, per_instance)} for w in plan]
     answered = scored.answered() if data.answers is not None or plan else None

@@ -92,7 +92,7 @@ class Truth:
             try:
                 predicted = reaching(model.predictor, part.features, model.predictor.thresholds, self.run)
             except OverflowingError:
-                raise InputError(self.file, None, "feature values are too large; scale them as in training") from None
+                raise InputError(self.file, "feature values are too large; scale them as in training") from None
             both = reached(predicted, model.predictor.thresholds), stored(predicted)
             yield part, Dataset(*(csr_array((of.data, ids[of.indices], of.indptr), (len(part), width)) for of in both))
 

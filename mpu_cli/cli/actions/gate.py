@@ -37,7 +37,7 @@ class Gate:
         # Names and counts of the other models: the present model first, if it exists, then the kept ones
         self.others: list[tuple[str, Counts]] = []
         if not sum(chunk.labels.nnz for chunk in self.truth.chunks()):
-            raise InputError(self.truth.file, None, "has no labels, so no model can be tested on it")
+            raise InputError(self.truth.file, "has no labels, so no model can be tested on it")
         kept = check_kept(target, acceptance.keep)[: acceptance.keep]
         self.present = manifest_of(target)
         with run.step("testing earlier models"):

@@ -97,7 +97,6 @@ def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: 
     if model.packed_vectorizer is None:
         raise InputError(
             source,
-            None,
             "has texts, but the model was trained on vectors; give vectors in a file such as new.svm (if mpu vectorize "
             "made the training data, its --like makes these too)",
         )
@@ -229,7 +228,7 @@ def predict(
                 count(of_slice.instances)
                 found += of_slice
         except OverflowingError:
-            raise InputError(source, None, "feature values are too large; scale them as in training") from None
+            raise InputError(source, "feature values are too large; scale them as in training") from None
     return found
 
 

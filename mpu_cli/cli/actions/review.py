@@ -66,9 +66,7 @@ def texts_of(
         place = replace(place, file=text, form=form, sha256=None)
     elif text_fields:
         raise InputError(
-            text,
-            None,
-            f"has no field {text_fields[0]!r}: fields are for .jsonl, .ndjson, .csv and .tsv, by their names",
+            text, f"has no field {text_fields[0]!r}: fields are for .jsonl, .ndjson, .csv and .tsv, by their names"
         )
     else:
         lines: _Keyed = ((None, (line,)) for line in text_lines(text))
@@ -102,12 +100,12 @@ def _of_instances(
             instance = same[times[key]] if times[key] < len(same) else None
             times[key] += 1
         elif count == n:
-            raise InputError(source, None, f"has more texts than the data have instances, {n}; each has one")
+            raise InputError(source, f"has more texts than the data have instances, {n}; each has one")
         if instance in wanted:
             kept[instance] = own
         count += 1
     if count < n and not by_id:
-        raise InputError(source, None, f"has {count} texts, but the data have {n} instances; each has one")
+        raise InputError(source, f"has {count} texts, but the data have {n} instances; each has one")
     if absent := len(wanted) - len(kept):
         warn(f"{shown(source)} has no text of {counted(absent, 'instance')}, by the ids: shown by features")
     return kept
@@ -116,7 +114,7 @@ def _of_instances(
 def _of_records(place: Records) -> _Keyed:
     fields = replace(place.fields, tags=())  # tags are not used
     if place.sha256 is not None and not (Path(place.file).is_file() or Path(place.file).is_dir()):
-        raise InputError(place.file, None, "is neither a file nor a directory")
+        raise InputError(place.file, "is neither a file nor a directory")
     with open_records(place.file) as raw:
         stream = Counted(raw)
         for record in RecordReader(stream, place.file, place.form, fields).good(place.skip_bad):
@@ -124,7 +122,7 @@ def _of_records(place: Records) -> _Keyed:
             yield record.id, tuple(str(value_of(of, name) or "") for name in fields.text or of)
         # A manifest from elsewhere may name any file of this account.
         if place.sha256 not in (None, stream.content()[1]):
-            raise InputError(place.file, None, "is not the file that the data were made from")
+            raise InputError(place.file, "is not the file that the data were made from")
 
 
 def command(
@@ -159,7 +157,7 @@ def command(
     names = sidecars.names_of(naming, data.occurring_labels()[1])
     ids = sidecars.ids(len(data))
     if link is not None and ids is None:
-        raise InputError(source, None, "its records have no ids for --link")
+        raise InputError(source, "its records have no ids for --link")
     suggested = None
     if suggestions is not None:
         listed = decisions.read_cells(suggestions, names, ids)
@@ -167,7 +165,7 @@ def command(
         suggested = _allowed(suggested, suggestible.beside(source), names, data.occurring_labels()[1])
     wanted = choose(len(data), drawn, suggested)
     if not wanted:
-        raise InputError(suggestions, None, "nothing is left to review: everything is decided or annotated")
+        raise InputError(suggestions, "nothing is left to review: everything is decided or annotated")
     decided = None
     if reviewed:
         decided = decisions.read(reviewed, names, ids)

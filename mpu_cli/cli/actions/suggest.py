@@ -267,7 +267,7 @@ def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) 
     answered = 0 if data.answers is None else len(data.answers)
     if not len(drawn):
         why = f"no undecided label is missing with a probability of at least {LEAST:g}"
-        raise InputError(sources.file, None, f"there is nothing to ask: {why}")
+        raise InputError(sources.file, f"there is nothing to ask: {why}")
     by = f"by {answered} answers" if answered else "if half of the labels are missing"
     design = OF_TRUE, OF_FALSE, LEAST, by
     with open_output(outputs.target) as out:
@@ -302,9 +302,9 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path 
     refuse_unwritable(outputs.target)
     if outputs.fill:
         if isinstance(sources.file, Files):
-            raise InputError(sources.file, None, "labels can be filled in only one file at a time; give one FILE")
+            raise InputError(sources.file, "labels can be filled in only one file at a time; give one FILE")
         if str(sources.file) == STANDARD_STREAM or not Path(sources.file).is_file():
-            raise InputError(sources.file, None, "filling in labels reads the data twice; give a file")
+            raise InputError(sources.file, "filling in labels reads the data twice; give a file")
     if listed is not None and listed.absolute() == beside(str(sources.file), FILLED).absolute():
         raise MpuError(f"{listed} says what is filled in, and would stand beside FILE too; give --output another name")
     return rules

@@ -252,7 +252,7 @@ class _Reader:
             bad = replace(record, problem=record.problem + other)
             if not self._skip_bad:
                 skip = "" if other else "; --skip-bad leaves bad records out"
-                raise InputError(self.name, bad.line, f"{bad.problem}{skip}")
+                raise InputError(self.name, f"{bad.problem}{skip}", bad.line)
             self.bad += 1
             if len(self.listed) < _MOST_LISTED:
                 self.listed.append(bad)
@@ -264,7 +264,7 @@ class _Reader:
         if self.good and absent and self.fields.needs_tags:
             problem = no_field(absent[0], self.first.fields)
             others = "; no other record has it" * (self.good > 1)
-            raise InputError(self.name, self.first.line, f"{problem}{others}{self._other_field(problem)}")
+            raise InputError(self.name, f"{problem}{others}{self._other_field(problem)}", self.first.line)
 
     def _look_at(self, fields: Mapping[str, object]) -> None:
         """Record the content of the tags fields."""
@@ -310,12 +310,12 @@ def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels
         deque(names_of_labels, maxlen=0)  # hashed features need no names, but tags need their numbers
     except DataError as error:
         if reader.good:
-            raise InputError(reader.name, None, str(error)) from error
+            raise InputError(reader.name, str(error)) from error
     if not reader.good:
         if reader.listed:
             first = reader.listed[0]
-            raise InputError(reader.name, first.line, f"{first.problem}; no record is good")
-        raise InputError(reader.name, None, "there are no records")
+            raise InputError(reader.name, f"{first.problem}; no record is good", first.line)
+        raise InputError(reader.name, "there are no records")
     return Vectorization(vectorizer, labels, reader.fields)
 
 
