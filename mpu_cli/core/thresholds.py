@@ -16,7 +16,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import (
-    BINS,
     AnyCalibration,
     BinnedCells,
     Calibration,
@@ -57,20 +56,16 @@ def best_threshold(binned: BinnedCells, calibration: AnyCalibration | None = Non
     if isinstance(calibration, StratifiedCalibration):
         binned = calibration.merged(binned)
     cells, true = (count.sum(axis=0) for count in (binned.cells, binned.true))
-    # F is constant at all edges after a bin that is not empty, up to the next such bin, and 0 above the last one.
-    last = np.append(np.flatnonzero((cells != 0) | (true != 0)), BINS - 1)
-    first = np.append(0, last[:-1] + 1)
     # From the top bin down: the number of labels that reach the lower edge of each bin.
-    predicted, true_positives = (np.append(np.cumsum(count[last[-2::-1]])[::-1], 0) for count in (cells, true))
+    predicted, true_positives = (np.cumsum(count[::-1])[::-1] for count in (cells, true))
     f1 = f1_score(true_positives, predicted, true.sum())
-    best = f1.max()
     # All thresholds between two cells are equally good: the one in the middle is equally far from both.
     lowest = int(np.argmax(f1))
-    highest = lowest + int(np.argmin(np.append(f1[lowest:], -1) == best)) - 1
-    threshold = lower_edges(np.array([first[lowest], last[highest]])).mean(keepdims=True).astype(np.float32)
+    highest = lowest + int(np.argmin(np.append(f1[lowest:], -1) == f1[lowest])) - 1
+    threshold = lower_edges(np.array([lowest, highest])).mean(keepdims=True).astype(np.float32)
     if isinstance(calibration, Calibration):
         threshold = calibration(threshold)
-    return float(threshold[0]), float(best)
+    return float(threshold[0]), float(f1[lowest])
 
 
 def label_thresholds(held_out: HeldOut, start: float) -> np.ndarray:
