@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import entry_rows, only_entries
+from mpu_cli.core.features import entry_rows, only_entries, with_values
 from mpu_cli.core.predictions import CellList, count_positives, values_at
 from mpu_cli.errors import DataError
 
@@ -261,20 +261,17 @@ def kin_of(features: csr_array) -> np.ndarray | None:
 def hashes_of(features: csr_array) -> np.ndarray:
     """Return a hash of each instance's features, in any order: uint64, shape (n,)."""
     hashes = np.zeros(features.shape[0], np.uint64)
-    indptr = features.indptr.astype(np.int64)
-    starts = np.searchsorted(indptr, np.arange(0, max(features.nnz, 1), _ENTRIES), side="right") - 1
+    starts = np.searchsorted(features.indptr, np.arange(0, max(features.nnz, 1), _ENTRIES), side="right") - 1
     for start, stop in zip(starts, [*starts[1:], features.shape[0]], strict=True):
-        part = slice(indptr[start], indptr[stop])
-        values = np.ascontiguousarray(features.data[part] + np.float32(0), np.float32).view(np.uint32)
+        part = features[start:stop]
+        values = np.ascontiguousarray(part.data + np.float32(0), np.float32).view(np.uint32)
         # Numbers of 64 bits, mixed (Steele, Lea and Flood, OOPSLA 2014).
-        mixed = (features.indices[part].astype(np.uint64) << np.uint64(32) | values) + _ODD[0]
+        mixed = (part.indices.astype(np.uint64) << np.uint64(32) | values) + _ODD[0]
         mixed = (mixed ^ (mixed >> np.uint64(30))) * _ODD[1]
         mixed = (mixed ^ (mixed >> np.uint64(27))) * _ODD[2]
         mixed ^= mixed >> np.uint64(31)
         mixed[values == 0] = 0
-        rows = start + np.flatnonzero(np.diff(indptr[start : stop + 1]))
-        if len(rows):
-            hashes[rows] = np.add.reduceat(mixed, indptr[rows] - indptr[start])
+        hashes[start:stop] = with_values(part, mixed).sum(axis=1)
     return hashes
 
 
