@@ -38,7 +38,6 @@ def descend(
     """Minimise the PU loss of a block of labels; arguments and result as in `numpy_kernel.descend`."""
     n, q = len(batches.rows), annotated.shape[1]
     padded = -(-q // SIMD) * SIMD  # without remainders, loops took 0.8 of the time for 45 labels
-    n_batches = -(-n // batches.size)
     v = np.zeros((batches.features.width, padded), np.float32)
     if weights is not None:
         np.multiply(weights, np.float32(1 + decay * step * seen), out=v[:, :q])
@@ -50,7 +49,7 @@ def descend(
     first_averaged = epochs // 2
     data = *_of_instances(batches), _of_block(annotated), _of_block(offsets)
     for epoch in range(epochs):
-        order, one_in = visited(n_batches, batches.size, rng), THINNED_TO_ONE_IN if thin else 1
+        order, one_in = visited(len(batches), batches.size, rng), THINNED_TO_ONE_IN if thin else 1
         t = seen + epoch * n
         _epoch(*data, batches.size, order, rates, exceptions, v, bias, t, epoch, one_in, step, bias_step, decay)
         if epoch >= first_averaged:
