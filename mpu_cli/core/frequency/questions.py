@@ -97,16 +97,13 @@ class ScoredCells:
         limit = np.finfo(np.float32).eps
         scores = logit(np.clip(probabilities, limit, 1 - limit)).clip(_SCORES[0], _SCORES[-1])
         annotated = labels.toarray().astype(bool)
-        missing = unanswered = ~annotated
-        if verified is not None:
-            given = verified.left_to_chance().verdicts()
-            missing = ~annotated & (given != Verdict.IGNORED)
-            unanswered = missing & (verified.verdicts() == Verdict.UNKNOWN)
-            annotated &= given == Verdict.UNKNOWN
-        there, shown = (
-            annotated.sum(axis=0, dtype=float),
-            np.where(annotated, expit(scores), 0).sum(axis=0, dtype=float),
-        )
+        verified = verified or VerifiedLabels.of(labels.shape)
+        given = verified.left_to_chance().verdicts()
+        missing = ~annotated & (given != Verdict.IGNORED)
+        unanswered = missing & (verified.verdicts() == Verdict.UNKNOWN)
+        annotated &= given == Verdict.UNKNOWN
+        there = annotated.sum(axis=0, dtype=float)
+        shown = np.where(annotated, expit(scores), 0).sum(axis=0, dtype=float)
         of_all = shown.sum() / max(there.sum(), 1)
         shown = (shown + _COUNTS_FOR * of_all) / (there + _COUNTS_FOR)
         if columns is None:
