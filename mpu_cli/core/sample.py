@@ -149,7 +149,7 @@ def draw_labels(annotations: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndar
 
 
 def step_for_all(settings: Settings, share: float) -> Settings:
-    """Turn settings that are best on a share of the instances into settings for all."""
+    """Turn settings that are best on a share of the instances into settings for all, or back, by 1 / share."""
     return replace(settings, step=settings.step * share**_STEP_EXPONENT)
 
 
@@ -216,10 +216,6 @@ class Sample:
     def task(self, frequency: LabelFrequency, settings: Settings) -> LearningTask:
         """Return the learning task for the sample."""
         return LearningTask(self.features, self.labels, frequency, settings, self.run, self._prior)
-
-    def of_sample(self, settings: Settings) -> Settings:
-        """Turn settings for all instances into those for the sample: the inverse of `step_for_all`."""
-        return replace(settings, step=settings.step / self.share**_STEP_EXPONENT)
 
     def of_all_labels(self, estimate: FrequencyEstimate) -> FrequencyEstimate:
         """Replace the numbers of labels in an estimate, which count labels in the pool, by those among all labels."""

@@ -363,7 +363,8 @@ def choose_hyper_parameters(
                 settings = step_for_all(settings, sample.share)
     if sample is not None and many:
         with run.step("choosing which weights to drop"):
-            prune = choose_pruning(_trial(sample, rates, estimates, sample.of_sample(settings), PRUNING_SIZE))
+            of_sample = step_for_all(settings, 1 / sample.share)
+            prune = choose_pruning(_trial(sample, rates, estimates, of_sample, PRUNING_SIZE))
     return HyperParameters(
         c=rates,
         settings=settings,
