@@ -235,11 +235,7 @@ def predict(
 def _slices(rows: Iterator[Rows], most: int) -> Iterator[Rows]:
     """Cut features and ids into slices with a maximum number of instances."""
     for features, ids in rows:
-        n = features.shape[0]
-        if n <= most:
-            yield features, ids  # a slice would be a copy
-            continue
-        for start in range(0, n, most):
+        for start in range(0, features.shape[0], most):
             yield features[start : start + most], ids[start : start + most]
 
 
