@@ -17,7 +17,7 @@ from mpu_cli.cluster import Address, absolute, connected
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import refuse_refuted
 from mpu_cli.core.labels.implications import Implications
-from mpu_cli.core.labels.problem import Problem, Verdict, VerifiedLabels, counts_by_chance, widened
+from mpu_cli.core.labels.problem import Problem, Verdict, VerifiedLabels, widened
 from mpu_cli.core.linear_model import rows_among
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
@@ -130,18 +130,6 @@ class TrainingData(Problem):
             return None
         rows, labels = self.filled_in
         return csr_array((np.ones(len(rows), bool), (rows, np.searchsorted(self.ids, labels))), shape=self.labels.shape)
-
-    @property
-    def annotations_of_file(self) -> np.ndarray:
-        """The number of instances in only the first file annotated with each label: int, shape (q,)."""
-        return self.annotations if self.second is None else count_positives(self.labels[: self.instances_of_file])
-
-    @property
-    def left_to_chance_of_file(self) -> np.ndarray:
-        """The number of annotations of the first file that were left to chance, as if no instance were complete."""
-        of_file = slice(self.instances_of_file)
-        verified = self.verified and self.verified.rows(of_file).of_single_cells()
-        return counts_by_chance(self.labels[of_file], verified)[0]
 
     def checksum(self) -> str:
         """Return the checksum of the first file's features."""

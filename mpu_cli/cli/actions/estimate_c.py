@@ -27,6 +27,7 @@ from mpu_cli.core.frequency.review_frequency import instances_to_review, reviewe
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
 from mpu_cli.core.labels.problem import counts_by_chance
 from mpu_cli.core.options import FrequencyOptions
+from mpu_cli.core.predictions import count_positives
 from mpu_cli.core.selection import Estimates, refuse_two_frequencies
 from mpu_cli.errors import InputError, counted
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
@@ -78,10 +79,13 @@ def command(
             out.write(estimate_lines(c, interval, report["warnings"]))
             out.write(frequency_lines(data.ids, rates, names))
     expected = c if estimates.is_known else 0.5  # at 0.5 a plan needs the most instances
-    per_instance = data.left_to_chance_of_file.sum() / data.instances_of_file / expected  # true labels
-    if plan and not per_instance:
-        raise InputError(sources.file, "nothing is annotated, so --plan has nothing to go by")
+    of_file = slice(data.instances_of_file)
     if plan:
+        verified = data.verified and data.verified.rows(of_file).of_single_cells()
+        left_to_chance = counts_by_chance(data.labels[of_file], verified)[0].sum()
+        if not left_to_chance:
+            raise InputError(sources.file, "nothing is annotated, so --plan has nothing to go by")
+        per_instance = left_to_chance / data.instances_of_file / expected  # true labels
         report["plan"] = [{"width": w, "instances": instances_to_review(w, expected, per_instance)} for w in plan]
     answered = scored.answered() if data.answers is not None or plan else None
     if answered is not None and alone is not None:
@@ -94,7 +98,7 @@ def command(
         columns = {
             "label": data.ids.tolist(),
             **({} if names is None else {"name": list(map(names.name, data.ids.tolist()))}),
-            "annotations": data.annotations_of_file.tolist(),
+            "annotations": count_positives(data.labels[of_file]).tolist(),
             "c": single.c.tolist(),
             "interval": single.intervals.tolist() if estimates.is_known else [None] * q,
             "missing": np.array(_missing(estimates, data)[0].expected).tolist() if estimates.is_known else [None] * q,
