@@ -49,8 +49,12 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
     Raises FilesError (an output is an input or another output, is in one of the directories, or is a URL; or two inputs
     are the same stream).
     """
-    refuse_urls(outputs)
     inputs, outputs = _given(inputs), _given(outputs)
+    for name, path in outputs.items():
+        scheme = _SCHEME.match(path)
+        if scheme and (scheme[2] == "//" or not Path(scheme[0]).exists()):  # a Path keeps only one of two slashes
+            url = shown(f"{scheme[1]}//{path.removeprefix(scheme[0])}")
+            raise FilesError(f"{name}, {url}, is a URL, but output goes to local files; write one and copy it")
     folders = {name: path for name, path in (inputs | outputs).items() if name in directories}
     streams: dict[Any, str] = {}
     read: dict[Any, str] = {}
@@ -78,15 +82,6 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
                 continue
             if Path(os.path.realpath(other_path)) in Path(os.path.realpath(path)).parents:
                 raise FilesError(f"{name}, {path}, lies in {other}, {other_path}; give {name} another place")
-
-
-def refuse_urls(outputs: Named) -> None:
-    """Raise FilesError if an output is a URL. `refuse_overlaps` calls this too."""
-    for name, path in _given(outputs).items():
-        scheme = _SCHEME.match(path)
-        if scheme and (scheme[2] == "//" or not Path(scheme[0]).exists()):  # a Path keeps only one of two slashes
-            url = shown(f"{scheme[1]}//{path.removeprefix(scheme[0])}")
-            raise FilesError(f"{name}, {url}, is a URL, but output goes to local files; write one and copy it")
 
 
 def _given(files: Named) -> dict[str, str]:

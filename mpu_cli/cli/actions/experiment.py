@@ -21,7 +21,7 @@ from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.errors import MpuError, counted, one_line
 from mpu_cli.experiment.cells import Cell, Design, Row, cell_of, finished, run_cell, save, write
 from mpu_cli.experiment.summary import markdown
-from mpu_cli.runtime.files import locked_directory, refuse_urls
+from mpu_cli.runtime.files import locked_directory, refuse_overlaps, refuse_repeated
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Dataset, read
@@ -49,7 +49,8 @@ def command(
     The run's number of threads is the number of cells that run at a time. An unfinished experiment in the folder is
     continued, and failed cells run again.
     """
-    refuse_urls({"--out": out})
+    refuse_repeated(sources)
+    refuse_overlaps({}, {"--out": out})
     if run_folds is not None and run_folds > folds:
         raise click.UsageError(f"--run-folds {run_folds} is more than --folds {folds}.")
     with ExitStack() as stack:
