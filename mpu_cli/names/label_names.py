@@ -8,6 +8,8 @@ Files of names are UTF-8 text, in one of two forms:
 In both, further names of the same label follow, separated by tabs; a name may be a URI, the label's identity in a
 thesaurus, also in angle brackets, as in Annif's vocabularies. URIs are matched like names, but contain no words. A file
 has the second form if its first non-empty line starts with a whole number and a tab.
+
+Names are the same if they are in Unicode's NFC, and are kept as written.
 """
 
 import re
@@ -17,7 +19,7 @@ from difflib import get_close_matches
 from functools import cached_property
 
 from mpu_cli.errors import CONTROL, InputError, abridged
-from mpu_cli.names.lines import cell, meanings, whole
+from mpu_cli.names.lines import cell, composed, meanings, whole
 from mpu_cli.svmlight.grammar import MAX_ID
 
 # Only URI schemes for identifiers; `role::program` and `subject:history` are names.
@@ -158,7 +160,7 @@ class LabelNames:
         """
         name = self.name(number)
         other = as_number(name)
-        if len(self._main.get(name, ())) > 1 or (other in self.by_number and self.written(other) == name):
+        if len(self._main.get(composed(name), ())) > 1 or (other in self.by_number and self.written(other) == name):
             return self.written(number)
         return name
 
@@ -212,11 +214,12 @@ class LabelNames:
 
     def _labels(self, form: str) -> list[int]:
         """Return the labels with exactly this name, or with this name and number."""
+        form = composed(form)
         for numbers in (self._main, self._further):
             if form in numbers:
                 return numbers[form]
         match = _WITH_NUMBER.fullmatch(form)
-        return [int(match[2])] if match and self.by_number.get(int(match[2]), ())[:1] == (match[1],) else []
+        return [int(match[2])] if match and int(match[2]) in self._main.get(match[1], ()) else []
 
     @cached_property
     def _main(self) -> dict[str, list[int]]:
@@ -266,7 +269,7 @@ def quoted(text: str) -> str:
 def _reversed(names: Iterable[tuple[int, tuple[str, ...]]]) -> dict[str, list[int]]:
     labels: dict[str, list[int]] = {}
     for number, those in names:
-        for name in those:
+        for name in dict.fromkeys(map(composed, those)):
             labels.setdefault(name, []).append(number)
     return labels
 

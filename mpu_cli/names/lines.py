@@ -11,6 +11,7 @@ import codecs
 import csv
 import io
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -144,6 +145,11 @@ def is_utf8(text: str) -> bool:
         return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
         return False
+
+
+def composed(text: str) -> str:
+    """Return a text with accents as part of their letters (Unicode's NFC); without this, some equal texts differ."""
+    return unicodedata.normalize("NFC", text)
 
 
 def whole(text: str, most: int) -> int | None:

@@ -15,7 +15,7 @@ from xml.parsers import expat
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.errors import InputError, MpuError, counted, shown
 from mpu_cli.names.label_names import uri_of, without_brackets
-from mpu_cli.names.lines import open_side, undecoded
+from mpu_cli.names.lines import composed, open_side, undecoded
 from mpu_cli.names.naming import read_names
 from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, problem_of
@@ -28,7 +28,7 @@ _ID = re.compile(r"(?:\([A-Z]{2}-[A-Z0-9-]+\)|[A-Za-z]+:)?([^\s/:()]*[0-9][^\s/:
 
 
 class Labels:
-    """Labels identified by their names: label k is ``names[k - 1]``.
+    """Labels identified by their names, in Unicode's NFC: label k is ``names[k - 1]``.
 
     `names`: the names of each label, the main one first; empty for an unused number. One of them may be a URI.
     `broader`: which labels imply others, by number.
@@ -47,7 +47,7 @@ class Labels:
         deprecated: Iterable[Sequence[str]] = (),
     ) -> None:
         self.deprecated: list[int] = []
-        self._deprecated = {name: tuple(of_one) for of_one in deprecated for name in of_one}
+        self._deprecated = {composed(name): tuple(of_one) for of_one in deprecated for name in of_one}
         self.broader = Implications(broader)
         self.names: list[tuple[str, ...]] = []
         self.shared = 0
@@ -58,17 +58,18 @@ class Labels:
         several: set[str] = set()
         others: dict[str, int] = {}
         for number, of_label in enumerate(map(tuple, names), 1):
-            same = self._numbers.get(of_label[0]) if of_label else None
+            main, *further = map(composed, of_label or ("",))
+            same = self._numbers.get(main)
             if same is not None and uri_of(of_label) == uri_of(self.names[same - 1]):
                 self.shared += 1
                 self.names.append(())
                 continue
             if same is not None:
-                self.of_several.add(of_label[0])
+                self.of_several.add(main)
             self.names.append(of_label)
             if of_label:
-                self._numbers.setdefault(of_label[0], number)
-                for other in of_label[1:]:
+                self._numbers.setdefault(main, number)
+                for other in further:
                     if others.setdefault(other, number) != number:
                         several.add(other)
                 if end := _ID.fullmatch(re.split("[/#:]", uri_of(of_label) or "")[-1]):
@@ -81,6 +82,7 @@ class Labels:
 
     def number(self, name: str) -> int | None:
         """Return the number of the label with this name, or None."""
+        name = composed(name)
         number = self._numbers.get(name) or self._numbers.get(without_brackets(name))
         if number is None and name.startswith("http://"):
             number = self._numbers.get(name.replace("http", "https", 1))
@@ -91,11 +93,11 @@ class Labels:
     def add(self, name: str) -> int:
         """Add a label after the others, and return its number."""
         name = without_brackets(name)
-        of_label = self._deprecated.get(name, (name,))
+        of_label = self._deprecated.get(composed(name), (name,))
         self.names.append(of_label)
         for one in of_label:
-            self._numbers.setdefault(one, len(self.names))
-        if name in self._deprecated:
+            self._numbers.setdefault(composed(one), len(self.names))
+        if composed(name) in self._deprecated:
             self.deprecated.append(len(self.names))
         return len(self.names)
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import unicodedata
 
 import pytest
 
@@ -107,6 +108,21 @@ def test_any_tag_is_a_name(run, tmp_path):
     write_records(tmp_path / "a.jsonl", ({"text": f"{tag} {i}x", "tags": [tag]} for i in range(5) for tag in tags))
     run.ok("vectorize", tmp_path / "a.jsonl", "-o", tmp_path / "a.svm")
     run.ok("train", tmp_path / "a.svm", *QUICK, "--c", 1)
+
+
+@pytest.mark.parametrize("first", ["NFC", "NFD"])
+def test_an_accent_may_be_a_character_of_its_own(run, tmp_path, first):
+    """Such tags look the same, and are one label: its name is as written first, or as in the file of names."""
+    other = {"NFC": "NFD", "NFD": "NFC"}[first]
+    name, same = (unicodedata.normalize(form, "Caf\u00e9") for form in (first, other))
+    write_records(tmp_path / "a.jsonl", ({"text": "a cup", "tags": tags} for tags in ([name], [same, "x"], [same], [])))
+    assert run.json("vectorize", tmp_path / "a.jsonl", "-o", tmp_path / "a.svm")["labels"] == 2
+    assert (tmp_path / "a.text" / "labels").read_text() == f"{name}\nx\n"
+    (tmp_path / "names").write_text(f"x\n{same}\n")
+    report = run.json("vectorize", tmp_path / "a.jsonl", "--labels", tmp_path / "names", "-o", tmp_path / "a.svm")
+    assert (report["labels"], report["annotations"], report["warnings"]) == (2, 4, [])
+    assert (tmp_path / "a.text" / "labels").read_text() == f"x\n{same}\n"
+    assert [line.partition(" ")[0] for line in (tmp_path / "a.svm").read_text().splitlines()] == ["2", "1,2", "2", ""]
 
 
 @pytest.mark.parametrize(

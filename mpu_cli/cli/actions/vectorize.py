@@ -21,7 +21,7 @@ from mpu_cli.cli.messages import info, output_report, progress, warn
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.errors import DataError, InputError, abridged, changed, counted, shown
 from mpu_cli.names.label_names import is_uri
-from mpu_cli.names.lines import as_a_file
+from mpu_cli.names.lines import as_a_file, composed
 from mpu_cli.names.naming import FOLDER, GROUPS, IDS, place_beside
 from mpu_cli.runtime.files import refuse_overlaps, replacing_directory
 from mpu_cli.runtime.options import options_of
@@ -207,7 +207,7 @@ class VectorWriter:
         return csr_array((np.ones(len(numbers), bool), numbers, ends), shape=shape)
 
     def _number(self, tag: str) -> int:
-        if tag in self.labels.of_several:
+        if composed(tag) in self.labels.of_several:
             self.of_several[tag] += 1
         return self.labels.number(tag) or self.labels.add(tag)
 
@@ -290,10 +290,12 @@ class _Reader:
 def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels) -> Vectorization:
     """Fit a vectoriser, and number the tags without a number: more frequent ones first, then alphabetically."""
     new: Counter[str] = Counter()
+    written_first: dict[str, str] = {}  # of tags that are the same
 
     def texts() -> Iterator[str]:
         for record in reader.records(stream):
-            new.update(tag for tag in record.tags if labels.number(tag) is None)
+            unknown = (tag for tag in record.tags if labels.number(tag) is None)
+            new.update({written_first.setdefault(composed(tag), tag) for tag in unknown})
             yield record.text
 
     def names() -> Iterator[str]:  # used when all texts have been read
