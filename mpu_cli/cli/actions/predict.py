@@ -347,9 +347,6 @@ def command(
         {called("--output", target): target for target in targets.values()},
         ("MODEL",),
     )
-    with run.step("reading the model"):
-        trained = load(model)
-    refuse_unreadable([name for name in sources if not name or not Path(name).is_dir()])
 
     def has_texts(name: str) -> bool:
         return bool(texts) or text_form is not None or format_of(name) is not None or bool(name and Path(name).is_dir())
@@ -358,6 +355,9 @@ def command(
         raise click.UsageError(
             "With --cluster, FILEs contain vectors, and predictions go to a directory: give -o OUT/."
         )
+    with run.step("reading the model"):
+        trained = load(model)
+    refuse_unreadable([name for name in sources if not name or not Path(name).is_dir()])
     # On a terminal, predictions and the progress line would overwrite each other.
     to_terminal = output == "-" and sys.stdout.isatty()
     found = Fitness()
