@@ -8,9 +8,9 @@ from mpu_cli import MPUClassifier, questions
 from mpu_cli.review.decisions import read
 from mpu_cli.svmlight.reader import read as read_data
 from tests.cli.test_questions import answered
-from tests.cli.test_reviewed import write
 from tests.core.simulated import linear_problem
 from tests.golden import refused
+from tests.svm import write
 
 FAST = {"C": 10.0, "epochs": 3, "levels": 1}
 
@@ -20,7 +20,7 @@ def problem(tmp_path):
     """Features, true labels, annotated ones; and the file of these, by which features have its digits."""
     X, Y = linear_problem(600, 6, 3, slope=6.0)
     S = Y & (np.random.default_rng(1).random(Y.shape) < [0.8, 0.5, 0.3])
-    path = write(tmp_path / "data.svm", S, X)
+    path = write(tmp_path / "data.svm", X, S, form=".6g")
     return read_data(path).features, Y, S.astype(int), path
 
 

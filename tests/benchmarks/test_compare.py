@@ -19,9 +19,8 @@ def failing(name: str, train: str = "pass", predict: str = "pass") -> Tool:
 
 
 @pytest.fixture
-def data(tmp_path):
-    (tmp_path / "data.svm").write_text("1,2 1:1\n3 1:1\n")
-    return tmp_path / "data.svm"
+def data(file):
+    return file("1,2 1:1\n3 1:1\n", "data.svm")
 
 
 def test_a_tool_that_fails_does_not_stop_the_others(data, tmp_path):

@@ -8,10 +8,8 @@ from tests.cli.training import QUICK, TINY
 
 
 @pytest.fixture
-def tiny(tmp_path):
-    path = tmp_path / "tiny.svm"
-    path.write_text(TINY)
-    return path
+def tiny(file):
+    return file(TINY, "tiny.svm")
 
 
 @pytest.fixture

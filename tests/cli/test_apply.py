@@ -28,13 +28,8 @@ def collection(run, tmp_path):
 
 
 @pytest.fixture
-def decided(tmp_path):
-    def write(*rows: str):
-        path = tmp_path / "checked.tsv"
-        path.write_text(HEADER + "".join("\t".join(row.split()) + "\n" for row in rows))
-        return path
-
-    return write
+def decided(file):
+    return lambda *rows: file(HEADER + "".join("\t".join(row.split()) + "\n" for row in rows), "checked.tsv")
 
 
 def objects(path):

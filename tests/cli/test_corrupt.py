@@ -88,10 +88,8 @@ TEXT = (
 
 
 @pytest.fixture
-def source(tmp_path):
-    path = tmp_path / "in.svm"
-    path.write_bytes(TEXT)
-    return path
+def source(file):
+    return file(TEXT, "in.svm")
 
 
 @pytest.mark.parametrize(("rate", "removed"), [(0, 0), (0.1, 1), (0.25, 3), (0.375, 4), (0.625, 8), (0.9, 11), (1, 12)])

@@ -52,10 +52,8 @@ def with_slow_reads() -> None:
 
 
 @pytest.fixture
-def small(tmp_path):
-    path = tmp_path / "small.svm"
-    path.write_text("".join(f"1 1:1 {i}:1\n2 2:1 {i}:1\n1,2 1:1 2:1 {i}:1\n" for i in range(3, 33)))
-    return path
+def small(file):
+    return file("".join(f"1 1:1 {i}:1\n2 2:1 {i}:1\n1,2 1:1 2:1 {i}:1\n" for i in range(3, 33)), "small.svm")
 
 
 def test_a_terminal_keeps_the_report_alone(small):

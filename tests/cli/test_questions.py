@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from mpu_cli.review.decisions import read
-from tests.cli.test_reviewed import FAST, review, write
+from tests.cli.test_reviewed import FAST, review
 from tests.cli.training import message
 from tests.core.simulated import linear_problem
 from tests.slow import slow, slow_uncompiled
+from tests.svm import write
 
 LINEAR = "--features", "linear"
 SAID = FAST[:-1]  # FAST, and not quiet
@@ -26,7 +27,7 @@ def drawn():
 def problem(tmp_path):
     """True labels and annotated ones, and the file."""
     X, Y, S = drawn()
-    return Y, S, write(tmp_path / "data.svm", S, X)
+    return Y, S, write(tmp_path / "data.svm", X, S, form=".6g")
 
 
 def answered(path, into, Y):
@@ -43,7 +44,7 @@ def answered(path, into, Y):
 
 def make(run, folder):
     X, Y, S = drawn()
-    data = write(folder / "data.svm", S, X)
+    data = write(folder / "data.svm", X, S, form=".6g")
     run.ok("suggest", data, "--questions", 80, "-o", folder / "questions.tsv", *FAST)
     answered(folder / "questions.tsv", folder / "checked.tsv", Y)
 

@@ -14,10 +14,8 @@ NEWS = "1,3 1:0.5 2:-2 5:0.125\n2 1:1\n 2:1\n3 3:1\n"
 
 
 @pytest.fixture
-def news(tmp_path):
-    path = tmp_path / "news.svm"
-    path.write_text(NEWS)
-    return path
+def news(file):
+    return file(NEWS, "news.svm")
 
 
 @pytest.fixture
@@ -29,16 +27,6 @@ def data_of(run, news, tmp_path):
         return data_of_page(tmp_path / "review.html")
 
     return made
-
-
-@pytest.fixture
-def file(tmp_path):
-    def make(name: str, text: str | bytes):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return make
 
 
 def test_all_instances(data_of, news):
@@ -81,7 +69,7 @@ def test_a_sample_is_drawn_by_the_seed_and_grows(data_of):
 def test_suggestions_by_the_most_probable(data_of, file, news):
     rows = "4\t2\t0.9\t\n1\t9\t0.25\t\n1\t2\t0.5\t\n2\t3\t.1\tno\n3\t*\t\tno\n1\t3\t.99\t\n4\t2\t0.7\t\n2\t1\t\t\n"
     head = f"# checksum {checksum(reader.read(news).features)}\ninstance\tlabel\tprobability\tverdict\n"
-    data = data_of("--suggestions", file("missing.tsv", head + rows))
+    data = data_of("--suggestions", file(head + rows, "missing.tsv"))
     assert data["source"] == "suggestion"
     shown = [(item["n"], [[data["numbers"][i], p] for i, p in item["s"]]) for item in data["items"]]
     assert shown == [(4, [[2, 0.9]]), (1, [[2, 0.5], [9, 0.25]]), (2, [[1, None]])]
@@ -89,7 +77,7 @@ def test_suggestions_by_the_most_probable(data_of, file, news):
 
 
 def test_a_sample_with_suggestions_stays_a_sample(data_of, file):
-    missing = file("missing.tsv", "instance\tlabel\tverdict\n1\t2\t\n")
+    missing = file("instance\tlabel\tverdict\n1\t2\t\n", "missing.tsv")
     data = data_of("--suggestions", missing, "--sample", 4)
     assert data["source"] == "sample"
     assert {item["n"]: len(item["s"]) for item in data["items"]} == {1: 1, 2: 0, 3: 0, 4: 0}
@@ -107,18 +95,18 @@ TEXTS = {
 @pytest.mark.parametrize("name", TEXTS)
 def test_texts(data_of, file, name):
     field = () if ".txt" in name else ("--text-field", "t")
-    data = data_of("--text", file(name, TEXTS[name]), *field)
+    data = data_of("--text", file(TEXTS[name], name), *field)
     assert [item["t"] for item in data["items"]] == ["a\tb", "", "c", " d"]
     assert "f" not in data["items"][0]
 
 
 def test_the_only_field_needs_no_name(data_of, file):
-    data = data_of("--text", file("t.csv", 'abstract\n"two\nlines"\nb\nc\nd\n'))
+    data = data_of("--text", file('abstract\n"two\nlines"\nb\nc\nd\n', "t.csv"))
     assert [item["t"] for item in data["items"]] == ["two\nlines", "b", "c", "d"]
 
 
 def test_names(data_of, file):
-    labels, features = file("tags", "ä\nb\n\nd\ne\n"), file("words", "one\ntwo\n")
+    labels, features = file("ä\nb\n\nd\ne\n", "tags"), file("one\ntwo\n", "words")
     data = data_of("--labels", labels, "--features", features)
     assert (data["numbers"], data["names"]) == ([1, 2, 3, 4, 5], ["ä", "b", "3", "d", "e"])
     assert [name for name, _ in data["items"][0]["f"]] == ["two", "one", "5"]

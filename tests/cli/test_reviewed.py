@@ -10,16 +10,11 @@ from sklearn.metrics import f1_score, recall_score
 from mpu_cli import bundle
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
-from tests import svm
 from tests.core.simulated import linear_problem
+from tests.svm import write
 
 LINEAR = ("--features", "linear")
 FAST = (*LINEAR, "--cost", 10, "--epochs", 3, "--levels", 1, "-q")
-
-
-def write(path, S, X):
-    path.write_text("".join(svm.lines(X, S, form=".6g")))
-    return path
 
 
 def review(path, rows, truth, source="sample"):
@@ -36,7 +31,7 @@ def problem(tmp_path):
     """Features, true labels and annotated ones, of which each label has lost another share; and the file."""
     X, Y = linear_problem(400, 5, 3)
     S = Y & (np.random.default_rng(1).random(Y.shape) < [0.9, 0.5, 0.2])
-    return X, Y, S, write(tmp_path / "data.svm", S, X)
+    return X, Y, S, write(tmp_path / "data.svm", X, S, form=".6g")
 
 
 @pytest.fixture
@@ -71,7 +66,7 @@ def test_suggestions_that_were_looked_up_do_not_give_c(run, problem, tmp_path):
 def test_complete_sets_of_a_second_file(run, problem, tmp_path):
     _, _, S, data = problem
     X, Y = linear_problem(900, 5, 3)
-    more = write(tmp_path / "more.svm", Y[400:], X[400:])
+    more = write(tmp_path / "more.svm", X[400:], Y[400:], form=".6g")
     report = run.json("train", data, "--fully-labelled", more, *FAST)
     assert report["instances"] == 900
     assert report["c_by_people"]["c"] == pytest.approx(S.mean() / Y[400:].mean(), abs=0.05)

@@ -31,11 +31,9 @@ def until_it_handles_signals(process: Started) -> None:
 
 
 @pytest.fixture
-def big(tmp_path):
+def big(file):
     """Data that take a while to read."""
-    path = tmp_path / "big.svm"
-    path.write_bytes(b"1,2 1:0.5 2:0.25 7:1\n" * 400_000)
-    return path
+    return file(b"1,2 1:0.5 2:0.25 7:1\n" * 400_000, "big.svm")
 
 
 @pytest.mark.parametrize(("number", "status", "line"), ENDS)

@@ -22,16 +22,6 @@ def data(run, tmp_path):
     return SimpleNamespace(path=path, model=tmp_path / "n.mpu", folder=tmp_path)
 
 
-@pytest.fixture
-def file(data):
-    def write(text: str):
-        path = data.folder / "labels.txt"
-        path.write_text(text)
-        return path
-
-    return write
-
-
 def predicted(run, data, *options) -> list[dict[str, float]]:
     result = run.ok("predict", data.model, data.path, "--format", "jsonl", *options, "-q")
     rows = map(json.loads, result.stdout.splitlines())

@@ -1,7 +1,6 @@
 """Texts with tags become a data file, and what is needed to do that again is beside it."""
 
 import gzip
-import json
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from mpu_cli.names.naming import BESIDE, read_ids
 from mpu_cli.svmlight.reader import read
 from mpu_cli.text import analyzer
 from mpu_cli.text.analyzer import TextOptions
-from tests.cli.tables import label_sets
+from tests.cli.tables import label_sets, write_records
 from tests.golden import refused
 from tests.hypotheses import examples
 from tests.memory import peak
@@ -30,19 +29,13 @@ RECORDS = [
 NO_STEMS = TextOptions(stem="none")
 
 
-def write(path, records) -> None:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-
-
 def lines(path) -> list[str]:
     return path.read_text(encoding="utf-8-sig").split("\n")[:-1]
 
 
 @pytest.fixture
 def source(tmp_path):
-    path = tmp_path / "news.jsonl"
-    write(path, RECORDS)
-    return path
+    return write_records(tmp_path / "news.jsonl", RECORDS)
 
 
 @pytest.fixture
@@ -88,7 +81,7 @@ def test_it_is_the_same_bytes_again_compressed_or_not(source, made, tmp_path):
 def test_other_texts_like_it(made, tmp_path):
     """The same features and numbers of labels; new tags come after them."""
     new = [{"id": "n1", "text": "Television, again", "tags": ["New", "Media", "Newer"]}, RECORDS[0], {**RECORDS[3]}]
-    write(tmp_path / "new.jsonl", new)
+    write_records(tmp_path / "new.jsonl", new)
     report = vectorize(tmp_path / "new.jsonl", tmp_path / "new.svm", like=made)
     old, data = read(made), read(tmp_path / "new.svm")
     assert label_sets(tmp_path / "new.svm") == [{3, 4, 5}, {1, 3}, set()]
@@ -118,7 +111,7 @@ def test_fields_are_those_of_the_earlier_file(tmp_path):
 
 def test_labels_by_a_file_of_names(source, tmp_path):
     (tmp_path / "names").write_text("Never\n\nRadio\tWireless\nMedia\nMedia\n")
-    write(source, [*RECORDS, {"id": "r5", "text": "x", "tags": ["Wireless", "radio"]}])
+    write_records(source, [*RECORDS, {"id": "r5", "text": "x", "tags": ["Wireless", "radio"]}])
     report = vectorize(source, tmp_path / "a.svm", labels=tmp_path / "names")
     expected = ["Never", "", "Radio\tWireless", "Media", "", "Mathematics", "radio"]
     assert lines(tmp_path / "a.text" / "labels") == expected
@@ -134,7 +127,8 @@ def test_labels_by_a_file_of_names(source, tmp_path):
 def test_groups_are_kept_as_a_file_for_groups(tmp_path):
     """Names of the groups of instances, in their order: texts, whole numbers or null."""
     groups = ["north", None, 1999, " a\tb "]
-    write(tmp_path / "news.jsonl", [record | {"source": group} for record, group in zip(RECORDS, groups, strict=True)])
+    rows = (record | {"source": group} for record, group in zip(RECORDS, groups, strict=True))
+    write_records(tmp_path / "news.jsonl", rows)
     report = vectorize(tmp_path / "news.jsonl", tmp_path / "news.svm", group="source", options=NO_STEMS)
     assert lines(tmp_path / "news.text" / "groups") == ["north", "", "1999", "a b"]
     assert any("groups became blanks, in 1 record" in caution for caution in report["warnings"])
@@ -150,7 +144,7 @@ def test_what_is_odd_is_said(tmp_path):
         {"id": "2", "text": " ", "tags": ["a\tb"]},
         {"id": "1", "text": "x", "tags": []},
     ]
-    write(tmp_path / "a.jsonl", records)
+    write_records(tmp_path / "a.jsonl", records)
     report = vectorize(tmp_path / "a.jsonl", tmp_path / "a.svm")
     assert (report["labels"], report["empty"], report["unknown"]) == (5, 1, 1)
     said = "\n".join(report["warnings"])
@@ -197,7 +191,7 @@ def test_a_directory_that_does_not_fit(made, source, tmp_path):
 @pytest.mark.parametrize("mark", ["\ufeff", "\ufeffx", "\ufeff\ufeff"])
 def test_a_byte_order_mark_is_part_of_a_name_and_of_an_id(tmp_path, mark):
     """Also where the file of names, or of ids, begins with it."""
-    write(tmp_path / "a.jsonl", [{"id": mark, "text": "a word", "tags": [mark]}])
+    write_records(tmp_path / "a.jsonl", [{"id": mark, "text": "a word", "tags": [mark]}])
     vectorize(tmp_path / "a.jsonl", tmp_path / "a.svm")
     assert BESIDE.names_of(np.array([1]), tmp_path / "a.svm").by_number == {1: (mark,)}
     assert list(read_ids(tmp_path / "a.svm")) == [mark]
@@ -223,7 +217,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 )
 def test_tags_come_back_by_their_names(tmp_path, records, seed):
     """Whatever is in them; control characters are blanks."""
-    write(tmp_path / "a.jsonl", [{"text": " ".join(["always", *words]), "tags": tags} for words, tags in records])
+    write_records(tmp_path / "a.jsonl", ({"text": " ".join(["always", *some]), "tags": tags} for some, tags in records))
     vectorize(tmp_path / "a.jsonl", tmp_path / "a.svm")
     names = lines(tmp_path / "a.text" / "labels")
     expected = [{CONTROL.sub(" ", tag).strip() for tag in tags} - {""} for _, tags in records]
@@ -238,7 +232,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch):
     def peak_of(n: int) -> int:
         texts = np.random.default_rng(0).choice(words, (n, 60)).tolist()
         rows = [{"id": f"{i}", "text": " ".join(text), "tags": [f"tag{i % 50}"]} for i, text in enumerate(texts)]
-        write(tmp_path / "a.jsonl", rows)
+        write_records(tmp_path / "a.jsonl", rows)
         return peak(lambda: vectorize(tmp_path / "a.jsonl", tmp_path / "a.svm", options=TextOptions(ngrams=(1, 1))))
 
     peak_of(10)  # what is imported stays

@@ -19,30 +19,16 @@ from tests.golden import assert_worded, refused
 
 
 @pytest.fixture
-def data(tmp_path):
-    path = tmp_path / "data.svm"
-    path.write_text("2,5 1:1 3:1\n5 3:1\n 7:1\n")
-    return path
+def data(file):
+    return file("2,5 1:1 3:1\n5 3:1\n 7:1\n", "data.svm")
 
 
 def widened(data, **sources):
     return read_training_data(Sources(data, **sources), Run())
 
 
-@pytest.fixture
-def side(tmp_path):
-    """Write a file beside the data; give its path."""
-
-    def write(text: str | bytes):
-        path = tmp_path / "side"
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return write
-
-
-def test_features_are_those_of_the_label_whatever_the_order_of_lines(data, side):
-    found = widened(data, label_features=side("# labels\n9 7:2\n5 3:1 12:4\n"))
+def test_features_are_those_of_the_label_whatever_the_order_of_lines(data, file):
+    found = widened(data, label_features=file("# labels\n9 7:2\n5 3:1 12:4\n"))
     assert_array_equal(found.ids, [2, 5, 9])
     assert_array_equal(found.labels.toarray(), [[True, True, False], [False, True, False], [False] * 3])
     wanted = np.zeros((3, 13))
@@ -51,14 +37,14 @@ def test_features_are_those_of_the_label_whatever_the_order_of_lines(data, side)
     assert_array_equal(found.never_annotated, [9])
 
 
-def test_a_line_without_features_is_a_label_of_which_nothing_is_known(data, side):
-    found = widened(data, label_features=side("2\n5 3:1\n8\n"))
+def test_a_line_without_features_is_a_label_of_which_nothing_is_known(data, file):
+    found = widened(data, label_features=file("2\n5 3:1\n8\n"))
     assert_array_equal(found.ids, [2, 5, 8])
     assert_array_equal(np.diff(found.label_features.indptr), [0, 1, 0])
 
 
-def test_names_that_are_given_are_labels_of_the_model(data, side):
-    found = widened(data, naming=Naming(side("one\ntwo\n\nfour\tquattro\nfive\n")))
+def test_names_that_are_given_are_labels_of_the_model(data, file):
+    found = widened(data, naming=Naming(file("one\ntwo\n\nfour\tquattro\nfive\n")))
     assert_array_equal(found.ids, [1, 2, 4, 5])
     assert_array_equal(found.never_annotated, [1, 4])
     assert found.label_features is None
@@ -69,14 +55,14 @@ def test_names_that_are_found_are_no_labels_without_features(data):
     assert_array_equal(widened(data).ids, [2, 5])
 
 
-def test_reviews_and_complete_instances_keep_their_labels(data, side, tmp_path):
+def test_reviews_and_complete_instances_keep_their_labels(data, file, tmp_path):
     more = tmp_path / "more.svm"
     more.write_text("3,5 1:1\n")
     review = tmp_path / "checked.tsv"
     review.write_text("instance\tlabel\tverdict\n1\t2\tyes\n1\t5\tno\n")
     given = {"reviewed": [review], "fully_labelled": more}
     before = widened(data, **given)
-    after = widened(data, **given, label_features=side("1 1:1\n5 3:1\n4 3:1\n"))
+    after = widened(data, **given, label_features=file("1 1:1\n5 3:1\n4 3:1\n"))
     assert_array_equal(after.ids, [1, 2, 3, 4, 5])
     places = np.searchsorted(after.ids, before.ids)
     assert_array_equal(after.labels.toarray()[:, places], before.labels.toarray())
@@ -85,10 +71,10 @@ def test_reviews_and_complete_instances_keep_their_labels(data, side, tmp_path):
     assert not after.labels.toarray()[:, [0, 3]].any() and not after.verified.cells.toarray()[:, [0, 3]].any()
 
 
-def test_frequencies_of_a_file_need_no_line_for_labels_that_are_never_annotated(data, side, tmp_path):
+def test_frequencies_of_a_file_need_no_line_for_labels_that_are_never_annotated(data, file, tmp_path):
     frequencies = tmp_path / "c"
     frequencies.write_text("2 0.5\n5 0.7\n")
-    found = widened(data, label_features=side("5 3:1\n9 3:1\n"))
+    found = widened(data, label_features=file("5 3:1\n9 3:1\n"))
     assert_array_equal(found.resolved(Options(c=frequencies)).c.round(6), [0.5, 0.7, 0.6])
     frequencies.write_text("2 0.5\n9 0.7\n")
     with refused(InputError):
@@ -99,14 +85,14 @@ def test_frequencies_of_a_file_need_no_line_for_labels_that_are_never_annotated(
 
 
 @pytest.fixture
-def told(side, tmp_path, caplog):
+def told(file, tmp_path, caplog):
     """Read data of labels 1, with 2 or 3 below it, and 4, with 5 below it, and what a file beside them says."""
     data = tmp_path / "x.svm"
     data.write_text("1,2 1:1\n1,3 2:1\n1 3:1\n4,5 1:1\n4 2:1\n4 4:1\n3 1:1\n" * 20)
 
     def read(text: str, kind, **options) -> str:
         caplog.clear()
-        path = side(text)
+        path = file(text)
         widened(data, **({"implied": path} if kind == "implied" else {"naming": Naming(path, **options)}))
         return "\n".join(record.message for record in caplog.records)
 
@@ -148,22 +134,22 @@ def test_a_label_0_that_does_not_occur(told):
         (gzip.compress(b"3 0.25\n12 1\n", mtime=0), [0.25, 1]),
     ],
 )
-def test_a_line_a_label_in_any_order_with_comments(side, text, expected):
-    assert read_frequencies(side(text), np.array([3, 12])).tolist() == expected
+def test_a_line_a_label_in_any_order_with_comments(file, text, expected):
+    assert read_frequencies(file(text), np.array([3, 12])).tolist() == expected
 
 
 @given(st.dictionaries(st.integers(0, 2**31 - 2), st.floats(LEAST_FREQUENCY, 1), min_size=1, max_size=9))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_what_is_written_reads_back_to_six_digits(side, frequencies):
+def test_what_is_written_reads_back_to_six_digits(file, frequencies):
     ids = np.array(sorted(frequencies))
     c = np.array([frequencies[label] for label in ids.tolist()])
-    np.testing.assert_allclose(read_frequencies(side(frequency_lines(ids, c)), ids), c, rtol=5e-6)
+    np.testing.assert_allclose(read_frequencies(file(frequency_lines(ids, c)), ids), c, rtol=5e-6)
 
 
 @pytest.mark.parametrize(
     "text", [b"a" + b" " * 60_000 + b"x", b"a " + b"1" * 60_000 + b"x", b"a " + b"1 " * 30_000 + b"x"]
 )
-def test_a_long_line_is_refused_in_linear_time(side, text):
+def test_a_long_line_is_refused_in_linear_time(file, text):
     """With the square of it, minutes."""
     with refused(InputError, ":1: "):
-        read_frequencies(side(text), np.array([3, 12]))
+        read_frequencies(file(text), np.array([3, 12]))

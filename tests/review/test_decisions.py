@@ -18,16 +18,6 @@ from tests.golden import refused
 HEADER = "instance\tlabel\tverdict\tsource\n"
 
 
-@pytest.fixture
-def file(tmp_path):
-    def make(text: str | bytes, name: str = "checked.tsv"):
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return make
-
-
 def cells(decisions) -> list[tuple]:
     columns = decisions.instance, decisions.label, decisions.verdict, decisions.is_sample
     return list(zip(*(column.tolist() for column in columns), strict=True))
@@ -36,7 +26,7 @@ def cells(decisions) -> list[tuple]:
 def test_reads_decisions(file):
     decisions = read([file(HEADER + "3\t7\tyes\tsample\n3\t*\tno\tsample\n1\t0\tno\tsuggestion\n1\t2\t\tsuggestion\n")])
     assert cells(decisions) == [(0, 0, False, False), (2, NOTHING_ELSE, False, True), (2, 7, True, True)]
-    assert [decisions.place(i).rpartition("/")[2] for i in range(3)] == [f"checked.tsv:{n}" for n in (4, 3, 2)]
+    assert [decisions.place(i).rpartition("/")[2] for i in range(3)] == [f"small.txt:{n}" for n in (4, 3, 2)]
 
 
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])

@@ -17,9 +17,8 @@ NEWS = "3 1:1 7:0.25\n1,3 2:-1e-3\n\n7 1:2\n"
 
 
 @pytest.fixture
-def news(tmp_path):
-    (tmp_path / "news.svm").write_text(NEWS)
-    return tmp_path / "news.svm"
+def news(file):
+    return file(NEWS, "news.svm")
 
 
 @pytest.fixture
