@@ -162,17 +162,6 @@ def test_c_of_1_is_certain_where_every_cell_is_annotated(run, tmp_path, command)
     assert "--plan" not in command or "there is nothing to ask" in result.stdout
 
 
-@pytest.mark.parametrize("method", ["e1", "e2", "e3"])
-def test_where_cells_are_open_there_is_something_to_ask(run, tmp_path, method):
-    """Also if scores of 1 make c certain by the method."""
-    data, scores = tmp_path / "data.svm", tmp_path / "scores.txt"
-    data.write_text("1,2 1:1\n1 2:1\n 3:1\n" * 30)
-    scores.write_text("1:1 2:1\n1:1 2:0\n1:0 2:0\n" * 30)
-    result = run.ok("estimate-c", data, "--scores", scores, "--method", method, "-q")
-    assert "1.000 to 1.000" in result.stdout
-    assert "to check it        answer 40 questions" in result.stdout
-
-
 def test_the_same_seed_gives_the_same_report_on_any_number_of_threads(run, noise):
     each = ((1, 0), (2, 0), (2, 1))
     one, two, other = (estimate(run, noise, "-j", jobs, "--seed", seed, "--per-label") for jobs, seed in each)

@@ -2,9 +2,6 @@ import shutil
 
 import pytest
 
-from tests.cli.training import message
-from tests.folders import names
-
 DATA = " 1:1\n 2:1\n 1:1 2:1\n"
 
 
@@ -19,10 +16,8 @@ def model(made, tmp_path):
 
 
 @pytest.fixture
-def source(tmp_path):
-    path = tmp_path / "new.svm"
-    path.write_text(DATA)
-    return path
+def source(file):
+    return file(DATA, "new.svm")
 
 
 def scores(text: str) -> list[list[float]]:
@@ -42,12 +37,3 @@ def test_a_file_and_standard_output_are_the_same(run, model, source, tmp_path):
     assert result.stdout == ""
     assert result.stderr.endswith("3 instances, 4 labels written\n")
     assert (tmp_path / "out.txt").read_text() == run("predict", model, "-", stdin=DATA.encode()).stdout == "1\n2\n1,2\n"
-
-
-def test_bad_data_leave_the_output_as_it_was(run, model, tmp_path):
-    bad, out = tmp_path / "bad.svm", tmp_path / "out.txt"
-    bad.write_text(DATA + "1 1:\n")
-    out.write_text("old")
-    assert f"error: {bad}:4: " in message(run("predict", model, bad, "-o", out))
-    assert out.read_text() == "old"
-    assert names(tmp_path) == {"bad.svm", "data.mpu", "out.txt"}

@@ -159,10 +159,3 @@ def test_corrupt_writes_one_file(run, pair, tiny, tmp_path):
     of_pair = out.read_text()
     run.ok("corrupt", tiny, out, "--missing-rate", 0.4)
     assert of_pair == "5 4 4\n" + out.read_text()
-
-
-def test_corrupt_does_not_replace_the_labels(run, pair):
-    before = pair[1].read_bytes()
-    result = run("corrupt", *pair, "--missing-rate", 0.4)
-    assert result.exit_code == 2
-    assert pair[1].read_bytes() == before

@@ -4,10 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from mpu_cli.errors import InputError, MpuError
+from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.compare import labels_from_scores, lockstep
 from mpu_cli.evaluation.incomplete import Propensities
-from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Dataset
 from tests.evaluation.comparing import compare
 from tests.memory import peak_below
@@ -40,22 +39,6 @@ def test_scores_at_the_threshold_are_predicted():
     assert (labels.indices.tolist(), labels.indptr.tolist()) == ([1], [0, 1, 1, 1])
     assert scores.nnz == 3
     assert labels_from_scores(scores, 0.0).nnz == 3
-
-
-def test_implicit_values_are_for_the_truth(tmp_path):
-    (tmp_path / "truth").write_text("1 4 5 7\n2 6\n")
-    (tmp_path / "predictions").write_text("1\n2\n")
-    files = str(tmp_path / "truth"), str(tmp_path / "predictions")
-    assert compare(*files, reading=Reading(implicit_values=True)).results()["micro_f1"] == 1
-
-
-@pytest.mark.parametrize("text", ["[1]\n", "1;2\n", '{"labels": [1]}\n', "sport\n", "a,b\n"])
-def test_advice_on_other_forms_is_about_predictions(tmp_path, text):
-    (tmp_path / "truth").write_text("1 4:1\n")
-    (tmp_path / "predictions").write_text(text)
-    with pytest.raises(InputError) as caught:
-        compare(str(tmp_path / "truth"), str(tmp_path / "predictions"))
-    assert "predictions are label lists, such as 3,7, or scores, such as 3:0.91 7:0.5" in str(caught.value)
 
 
 def test_memory_does_not_grow_with_instances_times_labels(tmp_path):
