@@ -39,9 +39,13 @@ def test_texts_give_what_their_vectors_give(run, folder, form):
     assert run("predict", folder / "news.mpu", folder / "new.jsonl.gz", "--format", form).stdout == of_vectors.stdout
 
 
-def test_the_labels_have_their_names(run, folder):
-    result = run("predict", folder / "news.mpu", folder / "new.jsonl", "--format", "jsonl", "--top-k", 1)
-    assert [(row["id"], row["labels"]) for row in records(result.stdout)] == [("a", ["Sport"]), ("b", ["Politics"])]
+@pytest.mark.parametrize("given", ["in a file", "on the command line"])
+def test_the_labels_of_texts_have_their_names(run, folder, given):
+    texts = ("--text", "A match of the league", "--text", "Parliament, laws")
+    source, ids = ((folder / "new.jsonl",), ["a", "b"]) if given == "in a file" else (texts, ["1", "2"])
+    rows = records(run("predict", folder / "news.mpu", *source, "--format", "jsonl", "--top-k", 1).stdout)
+    assert [row["id"] for row in rows] == ids
+    assert [row["labels"] for row in rows] == [["Sport"], ["Politics"]]
 
 
 def test_texts_of_standard_input(run, folder):
@@ -49,12 +53,6 @@ def test_texts_of_standard_input(run, folder):
     result = run("predict", folder / "news.mpu", "-", "--text-format", "csv", "--format", "jsonl", stdin=table)
     (row,) = records(result.stdout)
     assert (row["id"], row["labels"][0]) == ("1", "Sport")
-
-
-def test_texts_of_the_command_line(run, folder):
-    texts = ("--text", "A match of the league", "--text", "Parliament, laws")
-    result = run("predict", folder / "news.mpu", *texts, "--format", "jsonl", "--top-k", 1)
-    assert [(row["id"], row["labels"]) for row in records(result.stdout)] == [("1", ["Sport"]), ("2", ["Politics"])]
 
 
 def test_a_damaged_vectoriser_of_a_model(run, folder):

@@ -78,13 +78,6 @@ def write(path, name) -> None:
         replace()
 
 
-def test_the_new_one_takes_the_place_of_the_old_one(tmp_path):
-    write(tmp_path / "a", "one")
-    write(tmp_path / "a", "two")
-    assert names(tmp_path) == {"a"}
-    assert names(tmp_path / "a") == {"two"}
-
-
 def test_the_old_one_stays_where_it_fails(tmp_path):
     write(tmp_path / "a", "one")
     with pytest.raises(ZeroDivisionError), replacing_directory(tmp_path / "a") as (work, _):
@@ -96,7 +89,7 @@ def test_the_old_one_stays_where_it_fails(tmp_path):
     assert names(tmp_path / "a") == {"one"}
 
 
-def test_the_one_of_a_living_process_is_left_alone(tmp_path):
+def test_the_one_of_a_living_process_is_left_alone_and_takes_the_place_of_what_came_between(tmp_path):
     with replacing_directory(tmp_path / "a") as (work, replace):
         (work / "one").write_text("")
         write(tmp_path / "a", "two")
