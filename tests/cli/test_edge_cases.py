@@ -23,27 +23,24 @@ def test_command(arguments, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["train", "estimate-c", "suggest"])
-def test_data_without_a_feature(run, tmp_path, command):
+def test_data_without_a_feature(run, file, command):
     """Such as a table of whole numbers, whose lines are lists of labels."""
-    source = tmp_path / "table.csv"
-    source.write_text("8,5,3\n2,4,9\n5,8,1\n" * 8)
+    source = file("8,5,3\n2,4,9\n5,8,1\n" * 8, "table.csv")
     result = run.ok(command, source)
     assert "warning: " in result.stderr
     assert "no instance has a feature" in result.stderr
 
 
-def test_eta0_is_the_one_that_is_given(run, tmp_path):
+def test_eta0_is_the_one_that_is_given(run, file):
     """Also an eta0 that is never tried, with a C that is chosen, on a sample."""
-    source = tmp_path / "x.svm"
-    source.write_text("".join(f"{i % 2} {i % 2 + 1}:1 {i % 5 + 3}:0.5\n" for i in range(60)))
+    source = file("".join(f"{i % 2} {i % 2 + 1}:1 {i % 5 + 3}:0.5\n" for i in range(60)), "x.svm")
     report = run.json("train", source, "--c", 1, "--epochs", 2, "--levels", 1, "--sample", 30, "--eta0", 3.3)
     assert report["step"] == 3.3
     assert report["cost"] > 0
 
 
-def test_the_largest_index_costs_what_another_does(run, tmp_path):
-    source = tmp_path / "wide.svm"
-    source.write_text(",".join(map(str, range(100))) + " 2147483646:1\n1 1:1\n")
+def test_the_largest_index_costs_what_another_does(run, tmp_path, file):
+    source = file(",".join(map(str, range(100))) + " 2147483646:1\n1 1:1\n", "wide.svm")
     run.ok("train", source, *QUICK)
     assert sum(file.stat().st_size for file in (tmp_path / "wide.mpu").iterdir()) < 200_000
     run.ok("predict", tmp_path / "wide.mpu", source, "-o", tmp_path / "out")

@@ -173,9 +173,8 @@ def test_the_same_seed_gives_the_same_report_on_any_number_of_threads(run, noise
     ["1 1:1\n", "1\n", "1 1:0\n2 1:0\n", "1 1:1\n2\n\n", "0,2147483646 1:1\n 1:1\n", "1,2 1:1\n" * 60],
 )
 @pytest.mark.parametrize("method", ["bbe", "e1", "e2", "e3"])
-def test_edge_cases(run, tmp_path, text, method):
-    path = tmp_path / "edge.svm"
-    path.write_text(text)
+def test_edge_cases(run, file, text, method):
+    path = file(text, "edge.svm")
     report = estimate(run, path, "--per-label", "--method", method)
     assert ("interval" in report) == ("c_if_one_label_each" not in report)
     assert all(0 < row["c"] <= 1 for row in report["per_label"])

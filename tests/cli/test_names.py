@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cli.tables import records, table
-from tests.cli.training import QUICK
+from tests.cli.training import QUICK, message
 from tests.folders import model_files
 
 DATA = "1 1:1\n2 2:1\n1,2 1:1 2:1\n3 3:1\n4 4:1\n" * 20
@@ -33,11 +33,6 @@ def model(run, folder):
 def predicted(run, model):
     """Predict in JSON lines."""
     return lambda *options: records(run.ok("predict", model, "new.svm", "--format", "jsonl", *options).stdout)
-
-
-def error(result) -> str:
-    assert (result.exit_code, result.stdout) == (1, "")
-    return result.stderr.splitlines()[-1]
 
 
 def test_a_model_keeps_the_names_of_its_labels(run, folder):
@@ -112,7 +107,7 @@ def test_ids_beside_the_file_predicted(run, folder, model, predicted):
     for text, how in (("a\nb\nc\n", "fewer"), ("a\nb\nc\nd\ne\n", "more")):
         ids.write_text(text)
         result = run("predict", model, "new.svm", "--format", "jsonl", "-o", "out")
-        assert f"new.text/ids: has {how} ids than new.svm has instances" in error(result)
+        assert f"new.text/ids: has {how} ids than new.svm has instances" in message(result)
         assert not (folder / "out").exists()
     run.ok("predict", model, "new.svm")  # it needs no ids
 
@@ -164,5 +159,5 @@ def test_people_write_names_or_numbers(run, folder, form):
         run.ok(*SUGGEST, form, "people", *(() if form == "--c" else ("--c", "0.5")))
         (folder / "out").unlink()
     (folder / "people").write_text(people(form, "Sports"))
-    assert "people:2: there is no label called 'Sports'" in error(run(*SUGGEST, form, "people"))
+    assert "people:2: there is no label called 'Sports'" in message(run(*SUGGEST, form, "people"))
     assert not (folder / "out").exists()

@@ -143,9 +143,8 @@ def test_slices_do_not_show(predicted, monkeypatch, options, budget):
         assert lines == whole[0]
 
 
-def test_values_too_large_to_compute_with_are_an_error(tmp_path):
-    source = tmp_path / "new.svm"
-    source.write_text(" 0:3e38 1:3e38 2:-3e38 3:3e38 4:-3e38 5:3e38\n")
+def test_values_too_large_to_compute_with_are_an_error(tmp_path, file):
+    source = file(" 0:3e38 1:3e38 2:-3e38 3:3e38 4:-3e38 5:3e38\n", "new.svm")
     with refused(InputError, "new.svm: "):
         predict(make_model(), source, tmp_path / "out.txt", Output(form="scores"))
 

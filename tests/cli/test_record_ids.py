@@ -56,9 +56,8 @@ REVIEWS = {
 
 
 @pytest.mark.parametrize("case", REVIEWS)
-def test_reviews_by_id_or_number(run, books, tmp_path, case):
-    checked = tmp_path / "checked.tsv"
-    checked.write_text(REVIEWS[case])
+def test_reviews_by_id_or_number(run, books, tmp_path, file, case):
+    checked = file(REVIEWS[case], "checked.tsv")
     new = tmp_path / "new.jsonl"
     run.ok("apply", books.records, "--data", books.data, "--reviewed", checked, "-o", new, "-q")
     assert json.loads(new.read_text().splitlines()[0])["tags"] == ["fruit"]
@@ -74,16 +73,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("row", REFUSED)
-def test_ids_that_do_not_fit_are_refused(run, books, tmp_path, row):
-    checked = tmp_path / "checked.tsv"
-    checked.write_text(f"instance\tid\tlabel\tverdict\n{row}\n")
+def test_ids_that_do_not_fit_are_refused(run, books, file, row):
+    checked = file(f"instance\tid\tlabel\tverdict\n{row}\n", "checked.tsv")
     assert REFUSED[row] in message(run("train", books.data, "--reviewed", checked, *QUICK, "-q"))
 
 
-def test_numbers_of_labels_are_read_where_names_are_not(run, tmp_path):
+def test_numbers_of_labels_are_read_where_names_are_not(run, tmp_path, file):
     (tmp_path / "n.svm").write_text("1 1:1\n2 2:1\n" * 10)
-    checked = tmp_path / "checked.tsv"
-    checked.write_text("instance\tlabel\tnumber\tverdict\n1\tsports\t2\tyes\n")
+    checked = file("instance\tlabel\tnumber\tverdict\n1\tsports\t2\tyes\n", "checked.tsv")
     run.ok("train", tmp_path / "n.svm", "--reviewed", checked, *QUICK[:-2], "-q")
     (tmp_path / "tags").write_text("music\nart\n")
     message(run("train", tmp_path / "n.svm", "--reviewed", checked, "--labels", tmp_path / "tags", "-q"))

@@ -98,10 +98,9 @@ def test_a_label_that_only_the_review_has_is_learned(run, problem, tmp_path):
     assert "annotated nowhere: Tourism planning; learned" in named.stderr
 
 
-def test_no_on_an_annotated_label_counts_with_a_warning(run, problem, tmp_path):
+def test_no_on_an_annotated_label_counts_with_a_warning(run, problem, file):
     _, _, S, data = problem
-    path = tmp_path / "checked.tsv"
-    path.write_text(f"instance\tlabel\tverdict\n{np.flatnonzero(S[:, 0])[0] + 1}\t1\tno\n")
+    path = file(f"instance\tlabel\tverdict\n{np.flatnonzero(S[:, 0])[0] + 1}\t1\tno\n", "checked.tsv")
     done = run("train", data, "--reviewed", path, *FAST, "--json")
     assert json.loads(done.stdout)["review"]["refuted"] == 1
     assert f"{path}: no to 1 label that {data} has, and the answer counts; is this a review of another" in done.stderr

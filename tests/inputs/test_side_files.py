@@ -55,11 +55,9 @@ def test_names_that_are_found_are_no_labels_without_features(data):
     assert_array_equal(widened(data).ids, [2, 5])
 
 
-def test_reviews_and_complete_instances_keep_their_labels(data, file, tmp_path):
-    more = tmp_path / "more.svm"
-    more.write_text("3,5 1:1\n")
-    review = tmp_path / "checked.tsv"
-    review.write_text("instance\tlabel\tverdict\n1\t2\tyes\n1\t5\tno\n")
+def test_reviews_and_complete_instances_keep_their_labels(data, file):
+    more = file("3,5 1:1\n", "more.svm")
+    review = file("instance\tlabel\tverdict\n1\t2\tyes\n1\t5\tno\n", "checked.tsv")
     given = {"reviewed": [review], "fully_labelled": more}
     before = widened(data, **given)
     after = widened(data, **given, label_features=file("1 1:1\n5 3:1\n4 3:1\n"))
@@ -72,8 +70,7 @@ def test_reviews_and_complete_instances_keep_their_labels(data, file, tmp_path):
 
 
 def test_frequencies_of_a_file_need_no_line_for_labels_that_are_never_annotated(data, file, tmp_path):
-    frequencies = tmp_path / "c"
-    frequencies.write_text("2 0.5\n5 0.7\n")
+    frequencies = file("2 0.5\n5 0.7\n", "c")
     found = widened(data, label_features=file("5 3:1\n9 3:1\n"))
     assert_array_equal(found.resolved(Options(c=frequencies)).c.round(6), [0.5, 0.7, 0.6])
     frequencies.write_text("2 0.5\n9 0.7\n")
@@ -85,10 +82,9 @@ def test_frequencies_of_a_file_need_no_line_for_labels_that_are_never_annotated(
 
 
 @pytest.fixture
-def told(file, tmp_path, caplog):
+def told(file, caplog):
     """Read data of labels 1, with 2 or 3 below it, and 4, with 5 below it, and what a file beside them says."""
-    data = tmp_path / "x.svm"
-    data.write_text("1,2 1:1\n1,3 2:1\n1 3:1\n4,5 1:1\n4 2:1\n4 4:1\n3 1:1\n" * 20)
+    data = file("1,2 1:1\n1,3 2:1\n1 3:1\n4,5 1:1\n4 2:1\n4 4:1\n3 1:1\n" * 20, "x.svm")
 
     def read(text: str, kind, **options) -> str:
         caplog.clear()

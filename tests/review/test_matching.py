@@ -44,13 +44,12 @@ def test_what_is_known(review):
     assert (counts.decisions, counts.found, counts.refuted, counts.unused) == (5, 1, 1, 0)
 
 
-def test_what_nobody_had_suggested(review, tmp_path, news):
+def test_what_nobody_had_suggested(review, tmp_path, file, news):
     """A label that one person added and another one was asked about was suggested."""
     reviewed = review("1\t7\tyes\tadded", "4\t1\tyes\tAdded", "2\t7\tno\tsuggestion")
     assert reviewed.origins.toarray().tolist() == [[0, 0, -1], [0] * 3, [0] * 3, [-1, 0, 0]]
     assert reviewed.verified.verdicts().tolist() == [[0, 0, 1], [0, 0, 2], [0, 0, 0], [1, 0, 0]]
-    other = tmp_path / "other.tsv"
-    other.write_text("instance\tlabel\tverdict\tsource\n4\t1\tyes\tsuggestion\n")
+    other = file("instance\tlabel\tverdict\tsource\n4\t1\tyes\tsuggestion\n", "other.tsv")
     decided = read([tmp_path / "checked.tsv", other])
     assert match(decided, reader.read(news), news).origins.nonzero()[0].tolist() == [0]
 

@@ -39,18 +39,16 @@ def read(source):
 
 
 @suffixes
-def test_compressed_input(tmp_path, suffix):
-    path = tmp_path / f"x{suffix}"
-    path.write_bytes(COMPRESS[suffix](TEXT[:600]) + COMPRESS[suffix](TEXT[600:]))
+def test_compressed_input(file, suffix):
+    path = file(COMPRESS[suffix](TEXT[:600]) + COMPRESS[suffix](TEXT[600:]), f"x{suffix}")
     assert read(path) == TEXT
     assert read(str(path)) == TEXT
 
 
 @suffixes
-def test_compressed_input_under_another_name(tmp_path, monkeypatch, suffix):
+def test_compressed_input_under_another_name(file, monkeypatch, suffix):
     """It was an error that said to rename the file, also of a URL."""
-    path = tmp_path / "x"
-    path.write_bytes(COMPRESS[suffix](TEXT))
+    path = file(COMPRESS[suffix](TEXT), "x")
     assert read(path) == TEXT
     with path.open("rb") as file:
         monkeypatch.setattr("sys.stdin", TextIOWrapper(file))
@@ -79,27 +77,24 @@ DAMAGE = {
 
 @suffixes
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damage_is_told_also_after_the_first_stream(tmp_path, suffix, damage):
+def test_damage_is_told_also_after_the_first_stream(file, suffix, damage):
     """Of .bz2 and .xz, 70 of 160 instances were read, with status 0."""
-    path = tmp_path / f"x{suffix}"
-    path.write_bytes(DAMAGE[damage](COMPRESS[suffix](TEXT)))
+    path = file(DAMAGE[damage](COMPRESS[suffix](TEXT)), f"x{suffix}")
     with refused(InputError, f"{path}: ") as caught:
         read(path)
     assert caught.value.source == str(path)
 
 
-def test_a_wrong_line_in_damaged_data_is_not_the_fault(tmp_path):
-    path = tmp_path / "x.gz"
-    path.write_bytes(gzip.compress(TEXT * 1000, 0).replace(b"2:3", b"2:x", 1))
+def test_a_wrong_line_in_damaged_data_is_not_the_fault(file):
+    path = file(gzip.compress(TEXT * 1000, 0).replace(b"2:3", b"2:x", 1), "x.gz")
     with refused(InputError, f"{path}: "):
         reader.read(path)
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz"])
 @pytest.mark.parametrize("padding", [4, 4096, 1 << 20])
-def test_zeros_between_and_after_streams_are_padding(tmp_path, suffix, padding):
-    path = tmp_path / f"x{suffix}"
-    path.write_bytes((COMPRESS[suffix](TEXT) + bytes(padding)) * 2)
+def test_zeros_between_and_after_streams_are_padding(file, suffix, padding):
+    path = file((COMPRESS[suffix](TEXT) + bytes(padding)) * 2, f"x{suffix}")
     assert read(path) == TEXT * 2
 
 

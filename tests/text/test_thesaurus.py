@@ -210,9 +210,8 @@ TAGS_BY_ID = {
 }
 
 
-def test_a_file_of_names(tmp_path):
-    path = tmp_path / "names"
-    path.write_bytes("\ufeffOne\tEins\t Uno \r\n\n Three \nOne\nEins\n".encode())
+def test_a_file_of_names(tmp_path, file):
+    path = file("\ufeffOne\tEins\t Uno \r\n\n Three \nOne\nEins\n".encode(), "names")
     labels = read_labels(path)
     assert labels.names == [("One", "Eins", "Uno"), (), ("Three",), (), ("Eins",)]
     assert labels.shared == 1
@@ -222,9 +221,8 @@ def test_a_file_of_names(tmp_path):
     assert read_labels(tmp_path / "again").names == labels.names
 
 
-def test_names_with_numbers(tmp_path):
-    path = tmp_path / "names"
-    path.write_text("3\tThree\n1\tOne\tEins\n")
+def test_names_with_numbers(file):
+    path = file("3\tThree\n1\tOne\tEins\n", "names")
     assert read_labels(path).names == [("One", "Eins"), (), ("Three",)]
     for text in ("0\tNought\n", "2000000000\tMuch\n"):
         path.write_text(text)
