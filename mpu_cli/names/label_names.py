@@ -187,10 +187,10 @@ class LabelNames:
         """
         if (number := self.find(text)) is not None:
             return number
-        alike = {_folded(name): name for name in (*self._further, *self._main)}
-        folded = _folded(meanings(text)[0])
-        close = get_close_matches(folded, alike, _PROPOSED) if len(folded) <= _LONGEST_COMPARED else []
-        meant = " or ".join(quoted(alike[name]) for name in ([folded] if folded in alike else close))
+        alike = {folded(name): name for name in (*self._further, *self._main)}
+        plain = folded(meanings(text)[0])
+        close = get_close_matches(plain, alike, _PROPOSED) if len(plain) <= _LONGEST_COMPARED else []
+        meant = " or ".join(quoted(alike[name]) for name in ([plain] if plain in alike else close))
         hint = f"do you mean {meant}?" if meant else f"write a name of {self.source}, or a number"
         raise ValueError(f"there is no label called {quoted(text)}; {hint}")
 
@@ -223,11 +223,11 @@ class LabelNames:
 
     @cached_property
     def _main(self) -> dict[str, list[int]]:
-        return _reversed((number, names[:1]) for number, names in self.by_number.items())
+        return numbers_of((number, names[:1]) for number, names in self.by_number.items())
 
     @cached_property
     def _further(self) -> dict[str, list[int]]:
-        return _reversed((number, names[1:]) for number, names in self.by_number.items())
+        return numbers_of((number, names[1:]) for number, names in self.by_number.items())
 
     @cached_property
     def _written(self) -> dict[int, str]:
@@ -266,7 +266,8 @@ def quoted(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
 
 
-def _reversed(names: Iterable[tuple[int, tuple[str, ...]]]) -> dict[str, list[int]]:
+def numbers_of(names: Iterable[tuple[int, Iterable[str]]]) -> dict[str, list[int]]:
+    """Return the numbers of the labels with each name, in NFC, from the number and the names of each label."""
     labels: dict[str, list[int]] = {}
     for number, those in names:
         for name in dict.fromkeys(map(composed, those)):
@@ -274,7 +275,8 @@ def _reversed(names: Iterable[tuple[int, tuple[str, ...]]]) -> dict[str, list[in
     return labels
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
+    """Return a name without capital letters and superfluous blanks."""
     return " ".join(name.casefold().split())
 
 

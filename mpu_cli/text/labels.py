@@ -14,7 +14,7 @@ from xml.parsers import expat
 
 from mpu_cli.core.labels.implications import Implications
 from mpu_cli.errors import InputError, MpuError, counted, shown
-from mpu_cli.names.label_names import uri_of, without_brackets
+from mpu_cli.names.label_names import folded, numbers_of, uri_of, without_brackets
 from mpu_cli.names.lines import composed, open_side, undecoded
 from mpu_cli.names.naming import read_names
 from mpu_cli.runtime.files import Joined
@@ -25,6 +25,12 @@ from mpu_cli.text.records import Bad, clean, read_rows
 
 _MOST_NUMBERS = 10**7
 _ID = re.compile(r"(?:\([A-Z]{2}-[A-Z0-9-]+\)|[A-Za-z]+:)?([^\s/:()]*[0-9][^\s/:()]*)")  # as in "(DE-588)4113937-9"
+
+
+def _id(names: Sequence[str]) -> list[str]:
+    """Return the id that ends the URI of a label, if there is one."""
+    end = _ID.fullmatch(re.split("[/#:]", uri_of(names) or "")[-1])
+    return [end[1]] if end else []
 
 
 class Labels:
@@ -51,31 +57,23 @@ class Labels:
         self.broader = Implications(broader)
         self.names: list[tuple[str, ...]] = []
         self.shared = 0
-        self.of_several: set[str] = set()
         self.by_id: dict[str, int] = {}
-        self._numbers: dict[str, int] = {}
-        self._ids: dict[str, int | None] = {}
-        several: set[str] = set()
-        others: dict[str, int] = {}
-        for number, of_label in enumerate(map(tuple, names), 1):
-            main, *further = map(composed, of_label or ("",))
-            same = self._numbers.get(main)
-            if same is not None and uri_of(of_label) == uri_of(self.names[same - 1]):
-                self.shared += 1
-                self.names.append(())
-                continue
-            if same is not None:
-                self.of_several.add(main)
-            self.names.append(of_label)
+        uris: dict[str, str | None] = {}  # of the first label with each main name
+        for of_label in map(tuple, names):
+            is_shared = False
             if of_label:
-                self._numbers.setdefault(main, number)
-                for other in further:
-                    if others.setdefault(other, number) != number:
-                        several.add(other)
-                if end := _ID.fullmatch(re.split("[/#:]", uri_of(of_label) or "")[-1]):
-                    self._ids[end[1]] = None if end[1] in self._ids else number
-        self.of_several |= several - self._numbers.keys()
-        self._numbers = others | self._numbers  # a main name wins over further names of other labels
+                name, uri = composed(of_label[0]), uri_of(of_label)
+                is_shared = name in uris and uris[name] == uri
+                uris.setdefault(name, uri)
+            self.shared += is_shared
+            self.names.append(() if is_shared else of_label)
+        main = numbers_of(enumerate((of_label[:1] for of_label in self.names), 1))
+        further = numbers_of(enumerate((of_label[1:] for of_label in self.names), 1))
+        ids = numbers_of(enumerate(map(_id, self.names), 1))
+        numbers = further | main  # a main name wins over further names of other labels
+        self._numbers = {name: having[0] for name, having in numbers.items()}
+        self.of_several = {name for name, having in numbers.items() if len(having) > 1}
+        self._ids = {end: having[0] for end, having in ids.items() if len(having) == 1}
 
     def __len__(self) -> int:
         return len(self.names)
@@ -125,7 +123,7 @@ def confusable(names: Iterable[str]) -> list[tuple[str, str]]:
     first: dict[str, str] = {}
     pairs = []
     for name in names:
-        other = first.setdefault(" ".join(name.casefold().split()), name)
+        other = first.setdefault(folded(name), name)
         if other != name:
             pairs.append((other, name))
     return pairs
