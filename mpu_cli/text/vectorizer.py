@@ -222,11 +222,8 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "idf_")
         vectors = self._weighed([name for of_label in words for name in of_label])
         ends = np.cumsum([0, *map(len, words)])
-        ones = np.ones(vectors.shape[0], np.float32)
-        occurring = Columns.occurring(vectors)  # SciPy's product allocates memory for every column
-        sums = csr_array((ones, np.arange(len(ones)), ends), shape=(len(names), len(ones))) @ occurring.of(vectors)
-        sums = csr_array((sums.data, occurring.indices[sums.indices], sums.indptr), shape=(len(names), self.width))
-        sums.sort_indices()
+        sums = csr_array((vectors.data, vectors.indices, vectors.indptr[ends]), shape=(len(names), self.width))
+        sums.sum_duplicates()
         return _unit_rows(sums)
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
