@@ -395,8 +395,9 @@ def find(
         listed = suggest(probabilities, positive, frequency, choice, left_out, claims.corrected)
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
         if estimates.is_known:
-            if is_by_lists and claims.decided is not None:  # the right ones in the list are missing labels
-                remaining = replace(remaining, low=max(remaining.low, min(right.low, remaining.expected)))
+            if is_by_lists and claims.decided is not None:  # the right ones are missing labels, as far as c allows
+                expected = max(remaining.expected, min(float(right.expected) + right_before, remaining.high))
+                remaining = replace(remaining, low=max(remaining.low, min(right.low, expected)), expected=expected)
             if is_by_lists:
                 of_all = Count(*(count + found.nnz for count in vars(remaining).values()))
             # Before any decision, c may be wrong, so it does not limit how many in a list may be right.

@@ -13,7 +13,7 @@ from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.labels.problem import Answers, HowDecided, Problem, VerifiedLabels
 from mpu_cli.core.selection import Estimates
 from mpu_cli.people.posteriors import Choice, missing_labels, posterior_at, suggest
-from mpu_cli.people.suggestions import Claims, Decided, by_answers
+from mpu_cli.people.suggestions import Claims, Decided, by_answers, find
 from tests.slow import slow
 
 
@@ -122,6 +122,20 @@ def test_c_that_was_given_is_taken_at_its_word_and_an_estimate_is_not():
     assert of_a_column().corrected(half) == pytest.approx(half)
     unknown = of_a_column(Estimates(estimate=estimate)).expected_right(np.full(40, 0.5))
     assert unknown.high - unknown.low > 20
+
+
+def test_decisions_raise_the_number_of_missing_labels_as_far_as_c_allows():
+    """By c, 25 (11 to 100) are missing; the first twenty of a list are right, and the others are as probable."""
+    shape, decided = (300, 1), (np.arange(100, 120), np.zeros(20, int))
+    p, labels = np.full(shape, 2 / 3, np.float32), csr_array(np.arange(300)[:, None] < 100)
+    origins = csr_array((np.full(20, HowDecided.IN_ORDER, np.int8), decided), shape=shape)
+    problem = Problem(csr_array(shape), labels, verified=VerifiedLabels.of(shape, true=decided), origins=origins)
+    estimates = Estimates(estimate=FrequencyEstimate(0.8, (0.5, 0.9), np.zeros(1, int), predictable=True))
+    frequency = LabelFrequency.of(0.8, shape, problem.verified)
+    found = find(Evidence(p, frequency, estimates=estimates), problem, np.ones(1, int), Choice(top=80))
+    assert found.right.low < found.right.expected - 5
+    assert 60 < found.right.expected == pytest.approx(found.of_all.expected - 20)
+    assert found.of_all.high == pytest.approx(100)
 
 
 def test_instances_that_were_drawn_and_completely_reviewed_are_evidence():
