@@ -126,8 +126,8 @@ class LabelNames:
     @classmethod
     def of(cls, names: Mapping[int, Iterable[str]], source: str = "the names") -> "LabelNames":
         """Name labels, each with any number of names without tabs, line ends and surrounding blanks."""
-        lines = ("\t".join([str(number), *dict.fromkeys(names[number])]) for number in sorted(names))
-        return cls("".join(f"{line}\n" if "\t" in line else f"{line}\t\n" for line in lines).encode(), source)
+        lines = (f"{number}\t" + "\t".join(dict.fromkeys(names[number])) for number in sorted(names))
+        return cls("".join(f"{line}\n" for line in lines).encode(), source)
 
     @cached_property
     def by_number(self) -> Names:
