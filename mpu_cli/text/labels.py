@@ -19,9 +19,8 @@ from mpu_cli.names.lines import composed, open_side, undecoded
 from mpu_cli.names.naming import read_names
 from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, problem_of
-from mpu_cli.svmlight.streams import plain_name
 from mpu_cli.text.languages import TextIn
-from mpu_cli.text.records import Bad, clean, read_rows
+from mpu_cli.text.records import Bad, clean, read_rows, suffix_of
 
 _MOST_NUMBERS = 10**7
 _ID = re.compile(r"(?:\([A-Z]{2}-[A-Z0-9-]+\)|[A-Za-z]+:)?([^\s/:()]*[0-9][^\s/:()]*)")  # as in "(DE-588)4113937-9"
@@ -151,11 +150,6 @@ class Concept:
         for code in dict.fromkeys((*spoken, "")):
             names += [TextIn.of(clean(other), code) for other in self.others.get(code, ())]
         return tuple(dict.fromkeys((*filter(None, names), self.uri)))
-
-
-def suffix_of(source: str | Path) -> str:
-    """Return the suffix of a file, compressed or not, in lower case."""
-    return plain_name(source).suffix.lower()
 
 
 def is_thesaurus(source: str | Path) -> bool:

@@ -59,9 +59,14 @@ class Bad:
     problem: str  # what is wrong, and what to do
 
 
+def suffix_of(source: str | Path) -> str:
+    """Return the suffix of a file, compressed or not, in lower case."""
+    return plain_name(source).suffix.lower()
+
+
 def format_of(source: str | Path) -> str | None:
     """Return the format that a file's suffix indicates, compressed or not; None if it indicates none."""
-    return _FORMAT_OF.get(plain_name(source).suffix)
+    return _FORMAT_OF.get(suffix_of(source))
 
 
 def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = ()) -> Iterator[Row | Bad]:

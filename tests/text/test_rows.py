@@ -31,7 +31,14 @@ def table(header: list[str], values: list[list[str]], delimiter: str = ",") -> b
 
 
 def test_the_name_tells_the_format():
-    forms = {"a.jsonl": "jsonl", "a.ndjson": "jsonl", "a.b.csv.gz": "csv", "a.tsv.xz": "tsv", "a.csv.ZST": "csv"}
+    forms = {
+        "a.jsonl": "jsonl",
+        "a.ndjson": "jsonl",
+        "a.b.csv.gz": "csv",
+        "a.tsv.xz": "tsv",
+        "a.csv.ZST": "csv",
+        "NEWS.CSV": "csv",
+    }
     forms |= {"a.txt": None, "-": None}
     assert {name: format_of(name) for name in forms} == forms
 
