@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from mpu_cli.errors import InputError
 from mpu_cli.names.label_names import is_uri
+from mpu_cli.names.lines import composed
 from mpu_cli.svmlight.streams import Readable, Watched
 from mpu_cli.text.fields import holder, listed, relisted, set_value, value_of
 from mpu_cli.text.records import Fields, Record, RecordReader, Row, Table, clean, is_corpus, subject
@@ -130,12 +131,11 @@ class Rewriter:
     def _changed(self, fields: Mapping[str, object], change: Retagged) -> dict[str, object]:
         """Return the tag fields that change, and their new values, in their original form."""
         if self._fields.are_tags:
-            if others := change.added.keys() - {*self._fields.tags}:
+            names = {composed(name): name for name in self._fields.tags}
+            if others := [tag for tag in change.added if composed(tag) not in names]:
                 raise ValueError(f"there is no field {min(others)!r}: each of {len(self._fields.tags)} fields is a tag")
-            return {
-                name: _flagged(value_of(fields, name), name in change.added, self._mark)
-                for name in (*change.added, *change.removed)
-            }
+            changed = {names[composed(tag)]: tag in change.added for tag in (*change.added, *change.removed)}
+            return {name: _flagged(value_of(fields, name), has_it, self._mark) for name, has_it in changed.items()}
         values: dict[str, object] = {}
         for place, name in enumerate(self._fields.tags):
             value = value_of(fields, name)

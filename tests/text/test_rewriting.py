@@ -186,6 +186,13 @@ def test_fields_that_are_tags_keep_their_form(yes, no):
     assert written(Rewriter("csv", fields, ""), before.encode(), lambda record: next(changes)) == after
 
 
+def test_a_field_that_is_a_tag_may_encode_accents_otherwise_than_the_label():
+    fields = replace(DEFAULT_FIELDS, tags=("Cafe\u0301", "b"), are_tags=True)
+    before, after = (f"text,Cafe\u0301,b\nx,{one},1\n" for one in (0, 1))
+    change = Retagged({"Caf\u00e9": "decided"})
+    assert written(Rewriter("csv", fields, ""), before.encode(), lambda record: change) == after
+
+
 def test_a_number_too_large_for_a_float_is_an_error_and_not_infinite():
     lines = b'{"text": "a", "n": 1e400}\n{"text": "b", "tags": ["a"], "n": 1e400}\n'
     with pytest.raises(InputError, match="x:2: "):
