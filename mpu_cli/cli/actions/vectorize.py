@@ -207,7 +207,7 @@ class VectorWriter:
         return csr_array((np.ones(len(numbers), bool), numbers, ends), shape=shape)
 
     def _number(self, tag: str) -> int:
-        if composed(tag) in self.labels.of_several:
+        if self.labels.of_several and composed(tag) in self.labels.of_several:
             self.of_several[tag] += 1
         return self.labels.number(tag) or self.labels.add(tag)
 
@@ -289,16 +289,19 @@ class _Reader:
 
 def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels) -> Vectorization:
     """Fit a vectoriser, and number the tags without a number: more frequent ones first, then alphabetically."""
-    new: Counter[str] = Counter()
-    written_first: dict[str, str] = {}  # of tags that are the same
+    found: Counter[str] = Counter()
 
     def texts() -> Iterator[str]:
         for record in reader.records(stream):
-            unknown = (tag for tag in record.tags if labels.number(tag) is None)
-            new.update({written_first.setdefault(composed(tag), tag) for tag in unknown})
+            found.update(record.tags)
             yield record.text
 
     def names() -> Iterator[str]:  # used when all texts have been read
+        new: Counter[str] = Counter()
+        written_first: dict[str, str] = {}  # of tags that are the same
+        for tag, count in found.items():
+            if labels.number(tag) is None:
+                new[written_first.setdefault(composed(tag), tag)] += count
         for tag in sorted(new, key=lambda tag: (-new[tag], tag)):
             if labels.number(tag) is None:  # the first of several names of a deprecated concept
                 labels.add(tag)
