@@ -15,7 +15,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from mpu_cli.core.features import Columns
-from mpu_cli.errors import DataError, InputError, MpuError, counted
+from mpu_cli.errors import DataError, InputError, MpuError
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import as_a_file, text_lines, whole
 from mpu_cli.names.naming import (
@@ -127,8 +127,9 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         in_names = {term for name in names for term in analyzer(name)}
         features = counts.vocabulary(min_df, options.max_features, in_names)
         if not features:
-            remedy = "choose a lower min_df, or other n-grams" if min_df > 1 else "a word has at least two characters"
-            raise DataError(f"no word or n-gram occurs in {counted(min_df, 'text')}; {remedy}")
+            if min_df == 1:
+                raise DataError("no text has a word or n-gram; a word has at least two characters")
+            raise DataError(f"no word or n-gram occurs in {min_df} texts; choose a lower min_df, or other n-grams")
         self.forgotten_ = counts.forgotten
         frequencies = np.array([counts.of[term] for term in features])
         self._set(Stored(replace(options, min_df=min_df), features, _idf(options, frequencies, counts.texts)))

@@ -55,8 +55,12 @@ def texts_of(
     ids: RecordIds | None,
     wanted: set[int],
     n: int,
+    remedy: str = "",
 ) -> dict[int, tuple[str, ...]] | None:
-    """Read the texts of some of n instances, numbered from 0; None if there are no texts."""
+    """Read the texts of some of n instances, numbered from 0; None if there are no texts.
+
+    `remedy`: what to do if the texts cannot be read, for the warning.
+    """
     place = sidecars.records()
     if text is None:
         if place is None:
@@ -78,7 +82,7 @@ def texts_of(
     except InputError as error:
         if text is not None:
             raise
-        warn(f"no texts are shown: {error}; name them by --text")
+        warn(f"no texts are shown: {error}{remedy}")
         return None
     if text is None:
         info(f"texts: {shown(place.file)}, {', '.join(place.fields.text)}")
@@ -114,7 +118,7 @@ def _of_instances(
 def _of_records(place: Records) -> _Keyed:
     fields = replace(place.fields, tags=())  # tags are not used
     if place.sha256 is not None and not (Path(place.file).is_file() or Path(place.file).is_dir()):
-        raise InputError(place.file, "is neither a file nor a directory")
+        raise InputError(place.file, "there is no such file or directory")
     with open_records(place.file) as raw:
         stream = Counted(raw)
         for record in RecordReader(stream, place.file, place.form, fields).good(place.skip_bad):
@@ -178,7 +182,7 @@ def command(
         is_sample=drawn is not None,
         suggestions=suggested,
         ids=ids,
-        texts=texts_of(text, text_fields, sidecars, ids, set(wanted), len(data)),
+        texts=texts_of(text, text_fields, sidecars, ids, set(wanted), len(data), "; name them by --text"),
         link=link,
         broader={} if (broader := find_broader(source)) is None else read_implications(broader).next_broader(),
         decided=decided,
