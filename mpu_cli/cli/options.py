@@ -235,7 +235,7 @@ def _sources(
             "--fully-labelled": fully_labelled,
             "--method": values.get("method", "bbe") != "bbe",
         }
-        for option in filter(sets_c.get, sets_c):
+        if (option := next(filter(sets_c.get, sets_c), None)) is not None:
             raise click.UsageError(
                 "--groups estimates c of each group from annotations alone, by the method bbe: leave out --groups or "
                 f"{option}."

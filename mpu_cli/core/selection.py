@@ -119,7 +119,7 @@ def choose_settings(
         return trial.estimated_f1(probabilities, criterion, bool(settings.prior)), (settings, probabilities)
 
     start = trial.task.settings
-    best = evaluate(start, "cost", start.cost)
+    best = evaluate(start, "cost", start.cost)  # unchanged
     for name, grid in _GRIDS.items():
         if name not in free or (name == "step" and not loss_named(start.loss).has_step):
             continue
