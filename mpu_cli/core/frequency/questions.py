@@ -16,27 +16,25 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logit, ndtr
 
-from mpu_cli.core.frequency.posterior import (
+from mpu_cli.core.frequency.review_frequency import (
     CELLS,
     ETAS,
     FOR_LABELS,
     MU_DEVIATION,
     MUS,
+    OUTSIDE,
     SHAPES,
     TAUS,
     Posterior,
-    centre_of,
-    marginal,
-    normal,
-    with_chance,
-)
-from mpu_cli.core.frequency.review_frequency import (
-    OUTSIDE,
     ReviewedFrequency,
+    centre_of,
     from_review,
     from_second_file,
+    marginal,
+    normal,
     reviewed_counts,
     summarised,
+    with_chance,
 )
 from mpu_cli.core.labels.problem import Answers, Problem, Verdict, VerifiedLabels, least_frequencies
 

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit
 from scipy.stats import binom
 
-from mpu_cli.core.frequency import posterior
+from mpu_cli.core.frequency import review_frequency
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.review_frequency import from_review, from_second_file, instances_to_review
 from mpu_cli.core.labels.problem import VerifiedLabels
@@ -49,7 +49,7 @@ def test_rates_are_the_means_of_normal_log_odds(a, n, automatic):
     mu, tau = rng.normal(logit(automatic or 0.5), 1.5, (400_000, 1)), rng.choice(np.geomspace(0.06, 2, 6), (400_000, 1))
     c = expit(rng.normal(mu, tau, (400_000, len(a))))
     weight = binom.pmf(a, n, c).prod(axis=1)
-    found = posterior.of_labels(np.column_stack([a, n]), np.full(len(a), 1e9), posterior.binomial, automatic)
+    found = review_frequency.of_labels(np.stack([a, n], 1), np.full(len(a), 1e9), review_frequency.binomial, automatic)
     assert_allclose(found.mean(), weight @ c / weight.sum(), atol=0.01)
 
 
@@ -101,7 +101,7 @@ def test_nine_in_ten_labels_drawn_from_the_model_lie_in_their_intervals(size):
         rng = np.random.default_rng(seed)
         c, n = prior_draw(rng, 10), rng.poisson(size, 10)
         counts = np.column_stack([rng.binomial(n, c), n])
-        found = posterior.of_labels(counts, np.full(10, 1e9), posterior.binomial).interval(0.1)
+        found = review_frequency.of_labels(counts, np.full(10, 1e9), review_frequency.binomial).interval(0.1)
         inside += ((found[:, 0] <= c) & (c <= found[:, 1])).sum()
     assert 680 <= inside <= 755
 
