@@ -13,7 +13,6 @@ from mpu_cli.api.arrays import Annotations
 from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.core import stacking
 from mpu_cli.core.calibration import Calibration, HeldOut
-from mpu_cli.core.evidence import Evidence, Scored, calibrated_by
 from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
@@ -23,7 +22,7 @@ from mpu_cli.core.predictions import Cells, dense, refuse_large_predictions
 from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.people.other_labels import given_other_labels
-from mpu_cli.people.posteriors import unannotated_posterior
+from mpu_cli.people.posteriors import Evidence, Scored, calibrated_by, unannotated_posterior
 from mpu_cli.runtime.options import Kind, checked
 from mpu_cli.runtime.run import Run
 

@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from mpu_cli.api import arrays, parameters
 from mpu_cli.api.estimator import LabelSetsMixin, MPUClassifier
 from mpu_cli.core.calibration import HeldOut
-from mpu_cli.core.evidence import Evidence, calibrated_by
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.labels.problem import Problem, joined, kin_of
@@ -28,7 +27,7 @@ from mpu_cli.core.predictions import Cells, refuse_beyond_free
 from mpu_cli.core.sample import usual_folds
 from mpu_cli.core.validation import deal, default_folds, without
 from mpu_cli.errors import DataError
-from mpu_cli.people.posteriors import unannotated_posterior
+from mpu_cli.people.posteriors import Evidence, calibrated_by, unannotated_posterior
 from mpu_cli.runtime.options import AUTO, Kind, checked
 from mpu_cli.runtime.run import Run
 

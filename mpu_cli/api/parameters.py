@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from mpu_cli.api.arrays import Annotations, rates_in_order
-from mpu_cli.core.evidence import Evidence, Scored
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, refuse_refuted
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
@@ -25,7 +24,7 @@ from mpu_cli.core.predictions import Cells
 from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import DataError, MpuWarning, counted
 from mpu_cli.people import suggestions
-from mpu_cli.people.posteriors import Choice
+from mpu_cli.people.posteriors import Choice, Evidence, Scored
 from mpu_cli.runtime.options import Integer, Option, Threads, options_of
 from mpu_cli.runtime.options import checked as checked_as
 from mpu_cli.runtime.run import Run, no_observer

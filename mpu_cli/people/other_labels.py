@@ -12,14 +12,13 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from mpu_cli.core.calibration import HeldOut, calibrate
-from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.features import entry_rows, with_values
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.core.predictions import Predictions
 from mpu_cli.core.sample import draw
 from mpu_cli.core.validation import deal, without
-from mpu_cli.people.posteriors import log_odds
+from mpu_cli.people.posteriors import Evidence, log_odds
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 FOLDS = 5

@@ -22,7 +22,6 @@ from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logit
 
 from mpu_cli.core.calibration import BinnedCells, HeldOut, calibrate
-from mpu_cli.core.evidence import Evidence
 from mpu_cli.core.features import with_values
 from mpu_cli.core.frequency.estimators import Z_90, Z_95, wilson
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -36,6 +35,7 @@ from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posteriors import (
     Choice,
     Count,
+    Evidence,
     FillingIn,
     found_labels,
     log_odds,

@@ -19,7 +19,6 @@ from mpu_cli.cli.messages import (
     print_table,
     rows_of,
 )
-from mpu_cli.core.evidence import Scored
 from mpu_cli.core.frequency.estimators import ASSUMPTION_OF_ONE_LABEL
 from mpu_cli.core.frequency.label_frequency import least_not_refuted
 from mpu_cli.core.frequency.questions import forecast
@@ -32,7 +31,7 @@ from mpu_cli.core.selection import Estimates, refuse_two_frequencies
 from mpu_cli.errors import InputError, counted
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
 from mpu_cli.inputs.training_data import Sources, TrainingData, read_training_data
-from mpu_cli.people.posteriors import Count, missing_labels
+from mpu_cli.people.posteriors import Count, Scored, missing_labels
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable

@@ -16,7 +16,6 @@ from mpu_cli import bundle
 from mpu_cli.cli.actions import estimate_c
 from mpu_cli.cli.messages import QUESTIONS, detail, info, output_report, present
 from mpu_cli.cli.options import refuse_set
-from mpu_cli.core.evidence import Evidence, Scored
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.frequency.questions import LEAST, OF_FALSE, OF_TRUE, Questions
 from mpu_cli.core.labels.implications import Implications
@@ -28,7 +27,7 @@ from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, changed, count
 from mpu_cli.inputs.training_data import Sources, TrainingData, frequency_file, read_training_data
 from mpu_cli.names.label_names import LabelNames
 from mpu_cli.names.naming import EVERY_LABEL, FILLED, IMPLIED, Suggestible, beside, place_beside
-from mpu_cli.people.posteriors import Choice
+from mpu_cli.people.posteriors import Choice, Evidence, Scored
 from mpu_cli.people.suggestions import Suggestions, find
 from mpu_cli.review import decisions
 from mpu_cli.runtime.files import refuse_overlaps
