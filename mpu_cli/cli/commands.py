@@ -3,7 +3,6 @@
 Nothing here imports NumPy, so that help and completion come at once.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -13,6 +12,7 @@ from mpu_cli.cli.options import (
     KNOWLEDGE,
     LEARNING,
     PATH,
+    Acceptance,
     FileName,
     Group,
     Parsed,
@@ -44,10 +44,8 @@ from mpu_cli.runtime.options import (
     PROPENSITY_B,
     PROPENSITY_B_RANGE,
     Integer,
-    Kind,
     PerLabel,
     Real,
-    declared,
 )
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.analyzer import TextOptions
@@ -579,34 +577,6 @@ def suggest() -> None:
       mpu suggest news.svm --format svm -o filled.svm
       mpu suggest news.svm --scores forest-oof.txt -o missing.tsv
     """
-
-
-# Metrics between 0 and 1 that a model cannot raise just by predicting more or fewer labels.
-KS = (1, 3, 5)
-METRICS = ("micro_f1", "macro_f1", "samples_f1", *(f"{name}_at_{k}" for name in ("precision", "ndcg") for k in KS))
-
-
-@dataclass(frozen=True)
-class Acceptance:
-    """The criterion for accepting a new model, and the number of replaced models to keep."""
-
-    test: str | None = None  # data with complete labels that are not used for training; None: accept every model
-    accept_margin: float = declared(
-        Real(0, 1),
-        0.0,
-        "With --accept-on: reject a model if the 95 % interval of its loss in the metric exceeds NUMBER entirely.",
-    )
-    accept_metric: str = declared(
-        Kind(words=METRICS),
-        METRICS[0],
-        "With --accept-on: decide by micro_f1, macro_f1, samples_f1, precision_at_K or ndcg_at_K (K: 1, 3, 5).",
-    )
-    keep: int = declared(
-        Integer(0, 10_000),
-        5,
-        "With --accept-on: keep the last N replaced models as MODEL.1 (newest) to MODEL.N; a new one must not be "
-        "worse than the best of them.",
-    )
 
 
 _EPILOG = """

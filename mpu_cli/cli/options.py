@@ -1,6 +1,7 @@
-"""Options shared by several commands, and value types, built from declarations (`mpu_cli.runtime.options`)."""
+"""Options shared by several commands, or with their actions, and value types, built from `mpu_cli.runtime.options`."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from inspect import getdoc
@@ -16,7 +17,7 @@ from mpu_cli.core.options import ASSUMPTION
 from mpu_cli.errors import STANDARD_STREAM
 from mpu_cli.names.naming import Naming, Suggestible
 from mpu_cli.runtime.files import refuse_repeated
-from mpu_cli.runtime.options import Kind, options_of
+from mpu_cli.runtime.options import Integer, Kind, Real, declared, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.streams import STANDARD_OUTPUT, as_one, refuse_unreadable
@@ -302,3 +303,31 @@ scores_option = option(
     "Out-of-fold scores of another classifier, used instead of training: one line `label:score ...` per instance, "
     "from 0 to 1.",
 )
+
+
+# Metrics between 0 and 1 that a model cannot raise just by predicting more or fewer labels.
+KS = (1, 3, 5)
+METRICS = ("micro_f1", "macro_f1", "samples_f1", *(f"{name}_at_{k}" for name in ("precision", "ndcg") for k in KS))
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """The criterion for accepting a new model, and the number of replaced models to keep."""
+
+    test: str | None = None  # data with complete labels that are not used for training; None: accept every model
+    accept_margin: float = declared(
+        Real(0, 1),
+        0.0,
+        "With --accept-on: reject a model if the 95 % interval of its loss in the metric exceeds NUMBER entirely.",
+    )
+    accept_metric: str = declared(
+        Kind(words=METRICS),
+        METRICS[0],
+        "With --accept-on: decide by micro_f1, macro_f1, samples_f1, precision_at_K or ndcg_at_K (K: 1, 3, 5).",
+    )
+    keep: int = declared(
+        Integer(0, 10_000),
+        5,
+        "With --accept-on: keep the last N replaced models as MODEL.1 (newest) to MODEL.N; a new one must not be "
+        "worse than the best of them.",
+    )

@@ -19,7 +19,6 @@ import numpy as np
 from mpu_cli import bundle
 from mpu_cli.bundle.predicting import select
 from mpu_cli.bundle.writing import now
-from mpu_cli.cli.commands import Acceptance
 from mpu_cli.cli.messages import (
     QUESTIONS,
     as_json,
@@ -31,7 +30,7 @@ from mpu_cli.cli.messages import (
     print_groups,
     print_lines,
 )
-from mpu_cli.cli.options import refuse_set
+from mpu_cli.cli.options import Acceptance, refuse_set
 from mpu_cli.cluster import Address
 from mpu_cli.core import stacking
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
