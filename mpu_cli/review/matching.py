@@ -1,16 +1,18 @@
-"""Matching people's decisions with the data that they are about."""
+"""Matching people's decisions, and suggestions to people, with the data that they are about."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.labels.problem import Answers, HowDecided, VerifiedLabels, widened
 from mpu_cli.core.predictions import values_at
-from mpu_cli.errors import abridged, counted
+from mpu_cli.errors import InputError, abridged, counted, shown
 from mpu_cli.names.label_names import LabelNames
-from mpu_cli.review.decisions import NOTHING_ELSE, Decisions, checksum, no_instance, refuse_other_data
+from mpu_cli.review.decisions import NOTHING_ELSE, VERDICT, WHY, Decisions, WrittenCells, checksum
 from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.streams import Source
 
@@ -130,3 +132,80 @@ def match(
         answers=answers if len(answers) else None,
         origins=origins,
     )
+
+
+@dataclass(frozen=True)
+class Suggested:
+    """A label that may be missing from an instance."""
+
+    label: int
+    probability: float | None = None  # None: unknown
+    drawn: float | None = None  # the probability with which it was drawn as a question; None: not a question
+    why: tuple[str, ...] = ()  # features of the instance that are evidence for it
+
+    @property
+    def shown(self) -> float | None:
+        """The probability shown to people: None for a question, which they answer without it."""
+        return self.probability if self.drawn is None else None
+
+
+SuggestedByInstance = dict[int, list[Suggested]]
+
+
+def suggestions_of(cells: WrittenCells, data: Dataset, source: str | Path, checksum: str) -> SuggestedByInstance:
+    """Return the suggestions in a review file with a column ``probability``, if it exists.
+
+    Lines that are decided, or suggest an annotated label, are skipped, and so are repeated cells.
+
+    `source`: the file of the data, as the user named it.
+    `checksum`: the checksum of the data.
+    Returns: suggested labels by instance; instances in the order of the file, labels with the most probable first.
+    Raises InputError (the file is not a file of suggestions, or does not belong to the data).
+    """
+    refuse_other_data(cells.source, cells.checksum, checksum, source)
+    suggested: dict[int, dict[int, Suggested]] = {}
+    columns = cells.instance, cells.label, cells.claims(), cells.chances()
+    numbers = zip(*(column.tolist() for column in columns), strict=True)
+    for line, text, why, (instance, label, claimed, drawn) in zip(
+        cells.lines, cells.column(VERDICT), cells.column(WHY), numbers, strict=True
+    ):
+        if instance >= len(data):
+            raise InputError(cells.source, no_instance(instance, source, len(data)), line)
+        if label != NOTHING_ELSE and not text:
+            of_question = None if math.isnan(drawn) else drawn
+            words = tuple(filter(None, why.split("; "))) if of_question is None else ()
+            suggestion = Suggested(label, None if math.isnan(claimed) else claimed, of_question, words)
+            suggested.setdefault(instance, {}).setdefault(label, suggestion)
+    return {
+        instance: sorted(left, key=lambda suggestion: -(suggestion.shown or 0))
+        for instance, labels in suggested.items()
+        if (left := [suggestion for label, suggestion in labels.items() if label not in labels_of(data, instance)])
+    }
+
+
+def labels_of(data: Dataset, instance: int) -> list[int]:
+    """Return the labels that an instance is annotated with, ascending."""
+    indptr = data.labels.indptr
+    return data.labels.indices[indptr[instance] : indptr[instance + 1]].tolist()
+
+
+def refuse_other_data(file: str, theirs: str | None, own: str, source: Source) -> None:
+    """Refuse a file with the checksum of other data; one without checksum is accepted.
+
+    `theirs`: the checksum in the file.
+    `own`: the checksum of the data.
+    `source`: the file of the data, as the user named it.
+    """
+    if theirs not in (None, own):
+        raise InputError(
+            file,
+            f"it was made for other data than {shown(source)}, or for the same before instances or features changed "
+            "(its checksum differs), so its numbers may mean other instances; give its own data, or remove the line "
+            "'# checksum ...' if you know that the numbers are right",
+        )
+
+
+def no_instance(instance: int, source: Source, n: int) -> str:
+    """Return the message that only n instances exist."""
+    last = f"the last of {shown(source)} is {n}"
+    return f"there is no instance {instance + 1}: {last}; was this file made for another one?"

@@ -23,15 +23,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from mpu_cli.errors import MpuError, shown
 from mpu_cli.names.label_names import LabelNames, Names, RecordIds, is_uri
 from mpu_cli.names.lines import cell
-from mpu_cli.review.decisions import (
-    NOTHING_ELSE,
-    SAMPLE,
-    SUGGESTION,
-    Decisions,
-    Suggested,
-    SuggestedByInstance,
-    labels_of,
-)
+from mpu_cli.review.decisions import NOTHING_ELSE, SAMPLE, SUGGESTION, Decisions
+from mpu_cli.review.matching import Suggested, SuggestedByInstance, labels_of
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.reader import Dataset

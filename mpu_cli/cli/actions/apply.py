@@ -15,7 +15,7 @@ from mpu_cli.names.label_names import LabelNames, is_uri
 from mpu_cli.names.naming import BESIDE, FOLDER, IDS, beside
 from mpu_cli.review import decisions
 from mpu_cli.review.decisions import NOTHING_ELSE, checksum
-from mpu_cli.review.matching import match
+from mpu_cli.review.matching import match, suggestions_of
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.svmlight.grammar import COMPRESSED, Reading
 from mpu_cli.svmlight.reader import read
@@ -142,7 +142,7 @@ def command(
                 "it and give the file to --reviewed, here and in mpu suggest; or add --yes",
             )
         seen = set(zip(decided.instance.tolist(), decided.label.tolist(), strict=True))
-        suggested = decisions.suggestions_of(files[suggestions], dataset, data, checksum(dataset.features))
+        suggested = suggestions_of(files[suggestions], dataset, data, checksum(dataset.features))
         for instance, labels in suggested.items():
             for one in labels:
                 is_probable = one.shown is not None and one.shown >= (least or 0.0)

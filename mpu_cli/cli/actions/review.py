@@ -16,7 +16,7 @@ from mpu_cli.names.lines import text_lines
 from mpu_cli.names.naming import Naming, Suggestible, find_broader, read_implications, read_names
 from mpu_cli.review import decisions
 from mpu_cli.review.decisions import checksum
-from mpu_cli.review.matching import match
+from mpu_cli.review.matching import SuggestedByInstance, match, suggestions_of
 from mpu_cli.review.page import Review, choose, draw, page
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run
@@ -29,11 +29,11 @@ from mpu_cli.text.stored import Records, Sidecars, made_with
 
 
 def _allowed(
-    suggestions: decisions.SuggestedByInstance,
+    suggestions: SuggestedByInstance,
     suggestible: Suggestible,
     names: LabelNames | None,
     occurring: np.ndarray,
-) -> decisions.SuggestedByInstance:
+) -> SuggestedByInstance:
     """Remove suggestions of labels that may not be suggested."""
     suggested = [one.label for labels in suggestions.values() for one in labels]
     ids = np.unique([*suggested, *occurring.tolist(), *([] if names is None else names.by_number)])
@@ -165,7 +165,7 @@ def command(
     suggested = None
     if suggestions is not None:
         listed = decisions.read_cells(suggestions, names, ids)
-        suggested = decisions.suggestions_of(listed, data, source, of_features)
+        suggested = suggestions_of(listed, data, source, of_features)
         suggested = _allowed(suggested, suggestible.beside(source), names, data.occurring_labels()[1])
     wanted = choose(len(data), drawn, suggested)
     if not wanted:
