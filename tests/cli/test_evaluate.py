@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 
+import numpy as np
 import pytest
 
 from mpu_cli.cli.actions.evaluate import print_comparison
@@ -181,6 +182,18 @@ def test_a_difference_that_rounds_to_zero_has_no_minus(capsys):
     evaluated = [{"name": name, "micro_f1": 0.5} for name in "ab"]
     print_comparison({"instances": 5, "labels": 2, "evaluated": evaluated, "compared": [compared]})
     assert "+0.0000 -0.0063 +0.0063" in " ".join(capsys.readouterr().out.split())
+
+
+def test_one_and_several_print_the_same_digits(run, tmp_path):
+    """The samples-F1 is 0.31625; summed in another order, it is one bit larger."""
+    rng = np.random.default_rng(123)
+    drawn = rng.random((160, 3)) < 0.4, rng.random((160, 3)) < 0.5
+    drawn[0][0] = True
+    truth, listed = ("\n".join(",".join(map(str, np.flatnonzero(row))) for row in of) for of in drawn)
+    (tmp_path / "truth").write_text(truth.replace("\n", " 1:1\n") + " 1:1\n")
+    (tmp_path / "listed").write_text(listed + "\n")
+    one, several = (run.ok("evaluate", tmp_path / "truth", *[tmp_path / "listed"] * n).stdout for n in (1, 2))
+    assert len({re.search(r"samples_f1 +(\S+)", printed)[1] for printed in (one, several)}) == 1
 
 
 def test_rankings_are_compared_where_all_have_scores(report, files):
