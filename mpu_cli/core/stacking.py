@@ -33,7 +33,7 @@ from mpu_cli.core.features import Columns, Features, RbfFeatures, Scaling, entry
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.linear_model import LARGEST_SUM, LinearModel
 from mpu_cli.core.many_labels import with_side_information
-from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
+from mpu_cli.core.options import MACRO_F1, PER_LABEL, PU_F1, Options
 from mpu_cli.core.predictions import (
     FEW_LABELS,
     LEAST,
@@ -254,13 +254,12 @@ class Stack:
         calibration = calibration if calibrated else None
         threshold, _ = best_threshold(counted, calibration)
         thresholds, expected = decide(held_out, threshold, criterion, self.annotated, calibration)
+        if criterion == PU_F1:  # until here, strata were counted in bins
+            self._level_f1[len(self._models) - 1] = expected.f1
         model = StackedModel(tuple(self._models), self.scale, thresholds, (*self._calibrations, calibration))
+        interval = expected.interval(chosen.estimates.range_of_c)
         return model, TrainingResult(
-            chosen=chosen,
-            level_f1=self._level_f1,
-            expected_f1=expected.f1,
-            f1_interval=expected.interval(chosen.estimates.range_of_c),
-            held_out=held_out,
+            chosen=chosen, level_f1=self._level_f1, expected_f1=expected.f1, f1_interval=interval, held_out=held_out
         )
 
 

@@ -85,7 +85,8 @@ def test_a_label_that_is_never_annotated_is_predicted_by_its_features_in_two_lev
     matrix, annotated, _, of_labels = named_problem(missing=0.0)
     annotated = as_labels(annotated.toarray() & (np.arange(60) != 7))
     given = Options(**QUICK | {"levels": 2}, prior=15.0)
-    model, _ = train(Problem(matrix, annotated, label_features=of_labels), given)
+    model, report = train(Problem(matrix, annotated, label_features=of_labels), given)
+    assert report.level_f1[-1] == report.expected_f1
     test, _, test_truth, _ = named_problem(seed=1)
     p, true = model.probabilities(test)[:, 7], test_truth[:, [7]].toarray()[:, 0]
     assert np.median(p[true]) > np.quantile(p[~true], 0.95)
