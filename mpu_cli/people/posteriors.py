@@ -277,22 +277,6 @@ class Count:
     high: np.ndarray | float
 
 
-def no_fewer(missing: Count, right: Count, is_decided: bool) -> Count:
-    """Return the number of missing labels, at least the number of right ones at the top of a list.
-
-    Decisions on the list outweigh c. Without decisions, the list only raises the lower end of the interval, and only if
-    at least as many are expected by c.
-
-    >>> no_fewer(Count(200.0, 10.0, 300.0), Count(140.0, 75.0, 190.0), is_decided=False)
-    Count(expected=200.0, low=75.0, high=300.0)
-    >>> no_fewer(Count(30.0, 10.0, 300.0), Count(140.0, 75.0, 190.0), is_decided=False)
-    Count(expected=30.0, low=10.0, high=300.0)
-    """
-    if not is_decided:
-        right = Count(*[right.low if right.low <= missing.expected else 0.0] * 3)
-    return Count(*map(max, vars(missing).values(), vars(right).values()))
-
-
 def suggest(
     probabilities: Predictions,
     annotated: csr_array,

@@ -40,7 +40,6 @@ from mpu_cli.people.posteriors import (
     found_labels,
     log_odds,
     missing_labels,
-    no_fewer,
     posterior_at,
     posterior_blocks,
     suggest,
@@ -377,11 +376,11 @@ def find(
         second = np.zeros(0, int) if problem.second is None else problem.second
         n_annotated = positive.nnz - positive[second].nnz
         claims = Claims.of(probabilities, problem, evidence, choice, implied)
-        at_top = claims.at_top
+        at_top, is_decided = claims.at_top, claims.decided is not None
         is_by_lists = estimates.reviewed is None and at_top is not None  # c is not from answers or reviewed instances
         if estimates.is_known and at_top is not None:
-            if is_by_lists:
-                remaining = no_fewer(remaining, at_top, claims.decided is not None)
+            if is_by_lists and is_decided:  # decisions outweigh c
+                remaining = Count(*map(max, vars(remaining).values(), vars(at_top).values()))
             if at_top.expected > remaining.expected:
                 every = suggest(probabilities, positive, frequency, Choice(), implied)
                 claims = claims.adding_up_to(float(remaining.expected), every.probabilities)
@@ -395,16 +394,17 @@ def find(
         listed = suggest(probabilities, positive, frequency, choice, left_out, claims.corrected)
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
         if estimates.is_known:
-            if is_by_lists and claims.decided is not None:  # the right ones are missing labels, as far as c allows
-                expected = max(remaining.expected, min(float(right.expected) + right_before, remaining.high))
-                remaining = replace(remaining, low=max(remaining.low, min(right.low, expected)), expected=expected)
-            if is_by_lists:
+            least, most = remaining.low, remaining.high
+            if is_by_lists and is_decided:  # the right ones are missing labels, as far as c allows
+                expected = max(remaining.expected, min(float(right.expected) + right_before, most))
+                least = max(least, min(right.low, expected))
+                remaining = replace(remaining, low=least, expected=expected)
                 of_all = Count(*(count + found.nnz for count in vars(remaining).values()))
-            # Before any decision, c may be wrong, so it does not limit how many in a list may be right.
-            most = np.inf if is_by_lists and claims.decided is None else remaining.high
+            elif is_by_lists and at_top is not None:
+                # Before any decision, c may be wrong: it limits what is right only if it leaves few labels.
+                least, most = max(least, at_top.low if at_top.low <= remaining.expected else 0.0), np.inf
             left = remaining.expected - right_before
-            limits = left, min(remaining.low, left), most
-            right = Count(*map(min, vars(right).values(), limits))
+            right = Count(*map(min, vars(right).values(), (left, min(least, left), most)))
         filling_in = worth_filling_in(
             listed, n_annotated + filled.nnz, float(n_annotated + remaining.expected), n_annotated + right_before
         )

@@ -96,6 +96,14 @@ def test_what_is_missing_is_near_the_truth(reported):
     assert "house 0" in reported.page.cells
 
 
+def test_the_share_after_decisions_is_that_of_the_number(reported):
+    """With how many may be missing at least and at most."""
+    there, *missing = (float(reported.rows[0][name]) for name in ("annotations", "missing", "low", "high"))
+    share, low, high = (f"{100 * n / (there + n):.1f} %" for n in missing)
+    assert f"<strong>{share}</strong> of the true labels" in reported.html
+    assert f"(90 % interval {low} to {high}, by c and the decisions)" in reported.html
+
+
 def test_suggestions_have_names_and_ids(reported):
     suggestions = reported.json["suggestions"]
     assert len(suggestions) == 7
@@ -117,8 +125,12 @@ def test_parts_of_the_page(reported):
 def test_it_begins_with_what_to_do_where_the_interval_is_wide(run, digits, tmp_path):
     few = first_lines(digits[0], 80, tmp_path / "all.svm")
     run.ok("corrupt", few, tmp_path / "a.svm", "--missing-rate", 0.6)
-    low, high = run.json("report", tmp_path / "a.svm", "-o", tmp_path / "r.html")["frequency"]["interval"]
+    found = run.json("report", tmp_path / "a.svm", "-o", tmp_path / "r.html")
+    c, missing = found["frequency"], found["missing"]
+    low, high = c["interval"]
     assert high - low > 0.2
+    by_c = [c["missing"] / (1 / c["c"] - 1) * (1 / end - 1) for end in (high, low)]
+    assert [missing["missing_low"], missing["missing_high"]] == pytest.approx(by_c)  # before any decision
     html = (tmp_path / "r.html").read_text()
     assert html.index("answer 40 questions") < html.index("<h2>")
 

@@ -137,6 +137,16 @@ def test_decisions_raise_the_number_of_missing_labels_as_far_as_c_allows():
     assert found.of_all.high == pytest.approx(100)
 
 
+def test_before_any_decision_how_many_are_missing_is_by_c_alone_and_how_many_are_right_by_the_list():
+    """By c, 25 (0 to 100) are missing; of 30 listed, lists of other data show that at least a few are right."""
+    p, labels = np.full((300, 1), 2 / 3, np.float32), csr_array(np.arange(300)[:, None] < 100)
+    estimates = Estimates(estimate=FrequencyEstimate(0.8, (0.5, 1.0), np.zeros(1, int), predictable=True))
+    evidence = Evidence(p, LabelFrequency.of(0.8, (300, 1)), estimates=estimates)
+    found = find(evidence, Problem(csr_array((300, 1)), labels), np.ones(1, int), Choice(top=30))
+    assert found.of_all == missing_labels(labels, evidence.frequency, estimates)[1]
+    assert found.of_all.low == 0 < 1 < found.right.low < 25 < found.right.high
+
+
 def test_instances_that_were_drawn_and_completely_reviewed_are_evidence():
     """Of sixty cells none is right."""
     whole = np.arange(60)

@@ -72,6 +72,14 @@ def _suggestions(missing: suggest.Listed, sources: Sources) -> Iterator[dict[str
         )
 
 
+def _shares_missing(report: dict[str, Any], total: Row) -> list[float]:
+    """Return the share missing and the ends of its interval: by c, or as decisions on suggestions have raised it."""
+    c = report["frequency"]
+    if "judged" in report["missing"] and "assumption" in c:
+        return [missing / max(total[3] + missing, 1) for missing in total[4:]]
+    return [1 - rate for rate in (c["c"], *reversed(c["interval"]))]
+
+
 _MOST_LABELS = 50
 
 
@@ -97,6 +105,7 @@ def page(source: str, missing: suggest.Listed, report: dict[str, Any], rows: lis
         date=now()[:10],
         c=c,
         total=rows[0],
+        shares=_shares_missing(report, rows[0]) if "c" in c else None,
         found=counts["missing_found"],
         warnings=report["warnings"],
         groups=groups,
@@ -131,15 +140,15 @@ def command(sources: Sources, output: Path, table: Path | None, top: int, run: R
             cells = ((of, number, cell(name), *counts) for of, number, name, *counts in rows)
             csv.writer(text, lineterminator="\n").writerows([COLUMNS, *cells])
             of_table.write(text.getvalue().encode(errors="replace"))
-    output_report(report, as_json, partial(_print_summary, output))
+    output_report(report, as_json, partial(_print_summary, output, rows[0]))
 
 
-def _print_summary(output: Path, report: dict[str, Any]) -> None:
+def _print_summary(output: Path, total: Row, report: dict[str, Any]) -> None:
     c = report["frequency"]
     if "interval" not in c:
         info(f"how many labels are missing is unknown; see {output}")
         return
-    low, high = (1 - end for end in reversed(c["interval"]))
-    info(f"{c['missing_rate']:.1%} of the true labels are missing ({low:.1%} to {high:.1%}); see {output}")
+    share, low, high = _shares_missing(report, total)
+    info(f"{share:.1%} of the true labels are missing ({low:.1%} to {high:.1%}); see {output}")
     if "advice" in c:
         info(c["advice"])

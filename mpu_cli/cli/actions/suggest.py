@@ -368,8 +368,9 @@ def _print_summary(made: Listed) -> None:
             "chose what to answer by whether it is right"
         )
     people = estimate_c.by_people((made.frequency or {}) | report)
-    by_c = "if c is right" if made.frequency is None else "if c is in its interval"
-    by = f"by {' and '.join(people)}" if people else by_c
+    by = "if c is right" if made.frequency is None else "if c is in its interval"
+    if people or decided is not None:
+        by = f"by {' and '.join(people or ['c', 'the decisions'])}"
     missing = "how many labels are missing is unknown"
     if report["missing"] is not None:
         found = f"; {report['missing_found']:,} of them are found" * bool(report["missing_found"])
