@@ -65,8 +65,9 @@ def estimate_c(
     y : array_like, sparse matrix or data frame, shape (n, q)
         S, the annotated labels: 1 if the label is annotated, else 0; NaN if unknown.
     scores : array_like, shape (n, q), optional
-        Pr(s=1 | x) from any classifier of annotated against unannotated that has not seen the instance, for example
-        from `sklearn.model_selection.cross_val_predict`. bbe uses only their order.
+        Pr(s=1 | x), of being annotated, from any classifier of annotated against unannotated that has not seen the
+        instance, as by `sklearn.model_selection.cross_val_predict`; not Pr(y=1 | x), of being true, as by `out_of_fold`
+        or `calibrate`. bbe uses only their order; e1, e2 and e3 refuse scores that are clearly too large.
     per_label : bool
         Whether to return c of each label: the overall c, unless labels clearly differ.
     method : {"bbe", "e1", "e2", "e3"}
@@ -322,7 +323,7 @@ class OutOfFold:
     Attributes
     ----------
     probabilities : ndarray of float32, shape (n, q)
-        p = Pr(y=1 | x).
+        p = Pr(y=1 | x), of being true; not of being annotated.
     c : ndarray of float, shape (q,)
         Label frequency of each label; NaN (unknown) if the label is never annotated.
     posteriors : ndarray of float32, shape (n, q)

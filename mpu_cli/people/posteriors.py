@@ -121,6 +121,10 @@ def posterior_at(
     return posterior
 
 
+# Probabilities of being annotated add up to about the annotations; those of being true, to 1 / c times as many.
+_CLEARLY_MORE = 1.2
+
+
 class Scored:
     """Instances, and out-of-fold scores of a sample of them, used to estimate c and to draw questions.
 
@@ -164,8 +168,19 @@ class Scored:
             return self.sample.naive_probabilities(tick)
 
     def estimates(self, method: str = "bbe") -> Estimates:
-        """Estimate c, as `estimate_frequency` does."""
+        """Estimate c, as `estimate_frequency` does.
+
+        Raises DataError (scores are clearly not Pr(s=1 | x), and the method needs more than their order).
+        """
         probabilities = self.probabilities  # a separate step
+        if self._scores is not None and method != "bbe":
+            cells = CountedCells.of(self._scores, self.population.labels, self.population.verified)
+            total, annotated = self._scores[cells.counted].sum(dtype=float), np.count_nonzero(cells.annotated)
+            if annotated and total > _CLEARLY_MORE * annotated + 3 * np.sqrt(annotated):
+                raise DataError(
+                    f"the scores add up to {total / annotated:.1f} times the annotations, so they are not the "
+                    f"probability of being annotated, which method {method} needs; bbe needs only their order"
+                )
         with self._run.step("estimating c"):
             return estimate_frequency(self.sample, scores=probabilities, method=method)
 

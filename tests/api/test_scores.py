@@ -40,6 +40,16 @@ def test_c_by_scores_of_any_model(scored):
     assert (gap.c, gap.labels.tolist()) == (found.c, (found.labels + 1).tolist())
 
 
+@pytest.mark.parametrize("method", ["e1", "e2", "e3"])
+def test_scores_that_are_not_the_probability_of_an_annotation_are_refused_where_their_size_counts(scored, method):
+    X, _, S, P = scored
+    assert 0 < estimate_c(y=S, scores=P, method=method).c <= 1
+    true = out_of_fold(X, S, MPUClassifier(levels=1, c=0.5, C=10.0, epochs=5)).probabilities
+    assert estimate_c(y=S, scores=true).c == pytest.approx(0.5, abs=0.1)  # of which the order suffices
+    with refused(ValueError, "add up to 2.0 times the annotations"):
+        estimate_c(y=S, scores=true, method=method)
+
+
 def test_a_label_of_all_instances_is_left_out_by_its_column(scored):
     _, _, S, P = scored
     S, P = (np.insert(np.insert(values, 0, 1, axis=1), 0, 0, axis=1) for values in (S, P))
