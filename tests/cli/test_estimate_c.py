@@ -156,7 +156,7 @@ def test_noise_is_warned_of_also_when_quiet(run, noise):
 
 @pytest.mark.parametrize("command", ["estimate-c --plan 0.1", "train --epochs 1 --cost 1 --levels 1"])
 def test_c_of_1_is_certain_where_every_cell_is_annotated(run, tmp_path, command):
-    (tmp_path / "all.svm").write_text("1,2 1:1\n" * 2)
+    (tmp_path / "all.svm").write_text("1,2 1:1\n" * 10)
     result = run.ok(*command.split(), tmp_path / "all.svm", "-q")
     assert result.stderr == ""
     assert "--plan" not in command or "there is nothing to ask" in result.stdout
@@ -180,6 +180,13 @@ def test_edge_cases(run, file, text, method):
     assert all(0 < row["c"] <= 1 for row in report["per_label"])
     for row in [report, *report["per_label"]] if "interval" in report else []:
         assert 0 < row["interval"][0] <= row["c"] <= row["interval"][1] <= 1
+
+
+@pytest.mark.parametrize("instances", [1, 5])
+def test_few_instances_are_warned_of(run, digits, tmp_path, instances):
+    few = first_lines(digits[0], instances, tmp_path / "few.svm")
+    for command in ["estimate-c"], ["train", "-o", tmp_path / "few.mpu"], ["suggest", "-o", tmp_path / "few.tsv"]:
+        assert f"warning: only {instances} instance" in run(command[0], few, *command[1:]).stderr
 
 
 @pytest.fixture
