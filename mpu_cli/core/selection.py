@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mpu_cli.core.calibration import BinnedCells, HeldOut, calibrate_strata
-from mpu_cli.core.features import SCALINGS, Dominating, RbfFeatures
+from mpu_cli.core.features import SCALINGS, Dominating, RbfFeatures, only_entries
 from mpu_cli.core.frequency.estimators import (
     REPLICATES,
     CountedCells,
@@ -31,7 +31,7 @@ from mpu_cli.core.frequency.single_frequencies import (
     estimate_singly,
     of_all_groups,
 )
-from mpu_cli.core.labels.problem import Problem
+from mpu_cli.core.labels.problem import Problem, Verdict
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import ASSUMPTION, ASSUMPTION_OF_GROUPS, LINEAR, MACRO_F1, PU_F1, RBF, Options
@@ -415,6 +415,8 @@ def estimate_frequency(
     if not population.is_reviewed or sample.has_evidence:
         probabilities = sample.naive_probabilities(tick) if scores is None else scores
         verified = sample.verified and sample.verified.block(sample.pool)
+        if population.answers is not None and verified is not None:  # from annotations alone
+            verified = replace(verified, cells=only_entries(verified.cells, verified.cells.data != Verdict.FALSE))
         pooled, labels = probabilities[:, sample.pool], sample.labels[:, sample.pool]
         folds = sample.fold_of_instances
         of_sample = estimate(pooled, labels, method, REPLICATES, sample.run.seed, verified, folds)

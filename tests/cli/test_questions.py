@@ -245,6 +245,11 @@ def test_as_many_are_missing_as_estimate_c_says_by_complete_label_sets(run, prob
     assert ", by 100 instances with complete label sets); " in run("suggest", data, *by, *out, *SAID).stderr
 
 
+def test_c_from_annotations_alone_is_that_before_the_answers(run, problem, checked):
+    data = problem[2]
+    assert estimated(run, data, "--reviewed", checked)["by_annotations_alone"] == estimated(run, data)["c"]
+
+
 def test_what_is_listed_agrees_with_c_by_answers(run, problem, checked, tmp_path):
     _, S, data = problem
     found = estimated(run, data, "--reviewed", checked, "--per-label")
