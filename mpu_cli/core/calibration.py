@@ -233,9 +233,10 @@ class StratifiedCalibration:
 AnyCalibration: TypeAlias = Calibration | StratifiedCalibration
 
 
-def calibrate(held_out: HeldOut) -> Calibration | None:
+def calibrate(held_out: HeldOut, fewest: int = _FEWEST_ANNOTATIONS) -> Calibration | None:
     """Estimate the map from predictions and annotations.
 
+    `fewest`: the fewest annotated labels in a block.
     Returns: None if no label is annotated, so that the map cannot be estimated.
 
     Of 1,000 labels predicted with 0.5, 400 are annotated, which is half of the true ones.
@@ -247,10 +248,10 @@ def calibrate(held_out: HeldOut) -> Calibration | None:
     0.80
     """
     binned = BinnedCells.of(held_out)
-    return calibrate_binned(binned if isinstance(held_out.probabilities, np.ndarray) else binned.kept())
+    return calibrate_binned(binned if isinstance(held_out.probabilities, np.ndarray) else binned.kept(), fewest)
 
 
-def calibrate_binned(binned: BinnedCells) -> Calibration | None:
+def calibrate_binned(binned: BinnedCells, fewest: int = _FEWEST_ANNOTATIONS) -> Calibration | None:
     """Estimate one map from counted cells of all strata; None as for `calibrate`."""
     there = np.flatnonzero(binned.cells.sum(axis=0))
     cells, true = (count[:, there].sum(axis=0) for count in (binned.cells, binned.true))
@@ -258,7 +259,7 @@ def calibrate_binned(binned: BinnedCells) -> Calibration | None:
         return None
     z = _centres(there)
     near = _drawn_in(z, there)
-    x, y = _fitted(near, cells, true, int(binned.annotations.sum()))
+    x, y = _fitted(near, cells, true, int(binned.annotations.sum()) // fewest)
     if not np.array_equal(near, z):
         knots = np.union1d(z[[0, 1, -2, -1]], _through(x, near, z))
         x, y = knots, _through(_through(knots, z, near), x, y)
@@ -314,18 +315,19 @@ def _refined(pooled: Calibration, stratum: BinnedCells) -> Calibration:
     if not len(there):
         return pooled
     z = pooled.log_odds(_centres(there))
-    x, y = _fitted(z, stratum.cells[0, there], stratum.true[0, there], int(stratum.annotations[0]), _SHRINKING)
+    most = int(stratum.annotations[0]) // _FEWEST_ANNOTATIONS
+    x, y = _fitted(z, stratum.cells[0, there], stratum.true[0, there], most, _SHRINKING)
     knots = np.union1d(pooled.predicted, _through(x, pooled.actual, pooled.predicted))
     return Calibration(*_slow_above_surest(knots, _through(pooled.log_odds(knots), x, y)))
 
 
 def _fitted(
-    z: np.ndarray, cells: np.ndarray, true: np.ndarray, annotations: int, shrinking: float = 0.0
+    z: np.ndarray, cells: np.ndarray, true: np.ndarray, most: int, shrinking: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fit a map to cells at log odds z, and return the points of a line through the centres of blocks."""
+    """Fit a map to cells at log odds z, and return points of a line through the centres of at most `most` blocks."""
     from scipy.optimize import isotonic_regression  # is slow to import
 
-    block = _blocks(cells, true, min(max(annotations // _FEWEST_ANNOTATIONS, 1), _MOST_BLOCKS))
+    block = _blocks(cells, true, min(max(most, 1), _MOST_BLOCKS))
     size, hits = np.bincount(block, cells), np.bincount(block, true)
     if shrinking:
         expected = np.bincount(block, cells * expit(z))

@@ -71,6 +71,17 @@ def test_instances_all_of_whose_cells_were_drawn_are_a_sample(problem):
     np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize(("n", "prevalence"), [(1000, 0.05), (4000, 0.2)])
+def test_c_by_answers_where_features_separate_labels_nearly_perfectly(n, prevalence):
+    rng = np.random.default_rng(0)
+    Y = rng.random((n, 8)) < prevalence
+    X = Y @ rng.normal(size=(8, 30)) + 0.3 * rng.normal(size=(n, 30))
+    S = Y & (rng.random(Y.shape) < 0.5)
+    given = arrays(questions(X, S.astype(int), 200), Y)
+    found = MPUClassifier(**FAST).fit(X, S.astype(int), **given).record_["c_by_people"]
+    assert found["c"] == pytest.approx(S.sum() / Y.sum(), abs=0.025)
+
+
 def test_wrong_values(problem):
     X, _, S, _ = problem
     for sampled in (np.zeros((600, 2)), np.full(S.shape, 1.5)):

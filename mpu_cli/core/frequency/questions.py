@@ -122,16 +122,25 @@ class ScoredCells:
 
     @cached_property
     def kappas(self) -> np.ndarray:
-        """Return log kappa of each label at each d and log odds of c: shape (D, q, J)."""
+        """Return log kappa of each label at each d and log odds of c: shape (D, q, J).
+
+        It exceeds its grid where so many labels have no room in the cells that are asked about, by the log ratio.
+        """
         place = np.round((self.scores - _SCORES[0]) / _STEP).astype(np.intp)
         pairs = zip(place.T, self.missing.T, strict=True)
         counts = np.array([np.bincount(at[there], minlength=len(_SCORES)) for at, there in pairs], float)
+        asked = counts * (np.exp(_SCORES) >= LEAST)
+        asked = np.where(asked.any(axis=1, keepdims=True), asked, counts)
         annotated = np.log(np.maximum(self.annotations, 0.5))
         kappas = np.empty((len(_DEPTHS), len(counts), len(ETAS)))
         for of_depth, depth in zip(kappas, _DEPTHS, strict=True):
-            missing = counts @ below_ceiling(_KAPPAS[:, None] + (1 - depth) * _SCORES).T  # (q, K)
-            etas = annotated[:, None] - np.log(np.maximum(missing, 1e-12))  # descending
+            log_odds = (1 - depth) * _SCORES
+            share = (asked @ np.exp(log_odds)) / np.maximum(counts @ np.exp(log_odds), 1e-12)
+            missing = asked @ below_ceiling(_KAPPAS[:, None] + log_odds).T  # (q, K)
+            among_asked = annotated + np.log(np.maximum(share, 1e-12))
+            etas = among_asked[:, None] - np.log(np.maximum(missing, 1e-12))  # descending
             of_depth[:] = [np.interp(ETAS, of_label[::-1], _KAPPAS[::-1]) for of_label in etas]
+            of_depth += np.maximum(etas[:, -1:] - ETAS, 0)
         return kappas
 
     def at(self, c: np.ndarray | float, depth: float = 0.0) -> Truth:
@@ -255,6 +264,7 @@ def _log_likelihood(
         v = cells.kappas[:, k, None] + (1 - _DEPTHS[:, None, None]) * scores[mine][:, None]  # (D, answers, J)
         r = below_ceiling(v)
         log_likelihood[:, at] = np.where(answers.true[mine][:, None], np.log(r), np.log1p(-r)).sum(axis=1)
+        log_likelihood[:, at] -= (np.maximum(cells.kappas[:, k] - _KAPPAS[-1], 0) / _MISFIT) ** 2 / 2
         if reviewed is not None:
             kept, true = reviewed[k]
             log_likelihood[:, at] += kept * log_expit(ETAS) + (true - kept) * log_expit(-ETAS)
