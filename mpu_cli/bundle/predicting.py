@@ -105,16 +105,8 @@ class Fitness:
 
     def warnings(self, model: TrainedModel) -> list[str]:
         """Return warnings: brief if many features are unknown, longer if the model does not fit the data."""
-        warnings = self.notes(many=True)
-        trained = _range_of(model.label_ids)
-        if self.filled >= _FEWEST_INSTANCES and (more := _shift(trained, self.labels)):
-            warnings.append(
-                f"true labels are {self.labels[0]} to {self.labels[1]}, and were {trained[0]} to {trained[1]} in "
-                "training; renumber them: "
-                f'perl -pe \'s/^[\\d,]+(?=\\s)/join ",", map {{$_{more:+d}}} split ",", $&/e\''
-            )
-        return warnings + [
-            f"THE MODEL DOES NOT FIT THE DATA, and predictions mean little: {why}" for why in self.misfits(model)
+        return self.notes(many=True) + [
+            f"THE MODEL DOES NOT FIT THE DATA, and results mean little: {why}" for why in self.misfits(model)
         ]
 
     def misfits(self, model: TrainedModel) -> list[str]:
@@ -122,17 +114,22 @@ class Fitness:
         misfits: list[str] = []
         if self.filled < _FEWEST_INSTANCES:
             return misfits
-        trained = _range_of(model.occurring.indices)
-        if more := _shift(trained, self.features):
-            misfits.append(
-                f"features are {self.features[0]} to {self.features[1]}, and were {trained[0]} to {trained[1]} in "
-                f"training; renumber the data: perl -pe 's/\\d+(?=:)/$&{more:+d}/ge'"
-            )
-        if self.unknown >= _MANY_UNKNOWN * self.entries:
-            misfits.append(
-                "most of the features are unknown to it; number features as in the training file, such as by mpu "
-                "vectorize --like"
-            )
+        used, relabel = model.occurring.indices, 's/^[\\d,]+(?=\\s)/join ",", map {$_%+d} split ",", $&/e'
+        for kind, numbers, found, unknown, total, command in (
+            ("features", used, self.features, self.unknown, self.entries, "s/\\d+(?=:)/$&%+d/ge"),
+            ("true labels", model.label_ids, self.labels, self.strange, self.annotations, relabel),
+        ):
+            trained = _range_of(numbers)
+            if more := _shift(trained, found):
+                misfits.append(
+                    f"{kind} are {found[0]} to {found[1]}, and were {trained[0]} to {trained[1]} in training; renumber "
+                    f"the data: perl -pe '{command % more}'"
+                )
+            elif unknown and unknown >= _MANY_UNKNOWN * total:
+                misfits.append(
+                    f"most of the {kind} are unknown to it; number them as in the training file, such as by mpu "
+                    "vectorize --like"
+                )
         # A model with a kernel does not store the length of instances.
         length = model.predictor.scale / STACK_SCALE if model.predictor.rbf is None else 0.0
         times = np.sqrt(self.squares / self.filled) / length if length else 1.0

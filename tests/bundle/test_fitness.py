@@ -56,7 +56,7 @@ def test_empty_instances_few_instances_and_some_unknown_features_are_no_reason(s
 def test_few_features_in_common(said):
     warning = said(lines(60, shift=100))
     assert "120 of 120 feature values ignored" in warning
-    assert f"{SAYS}, and predictions mean little: most of the features are unknown to it" in warning
+    assert f"{SAYS}, and results mean little: most of the features are unknown to it" in warning
 
 
 @pytest.mark.parametrize("shift", [-1, 1])
