@@ -116,7 +116,8 @@ def lower_edges(numbers: np.ndarray | int) -> np.ndarray:
 
 
 # The fewest annotated labels in a block, since fewer say little; and the most blocks, since more would add nothing.
-_FEWEST_ANNOTATIONS = 50
+# With answers, blocks are narrower: where features separate labels nearly perfectly, the share annotated levels off.
+_FEWEST_ANNOTATIONS, FEWEST_FOR_ANSWERS = 50, 15
 _MOST_BLOCKS = 50
 # 0 and 1 have no finite log odds; these are about the smallest normal float32 number, and the largest below 1.
 _LEAST, _LARGEST = 1e-38, 1 - 2.0**-25

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.calibration import HeldOut, calibrate
+from mpu_cli.core.calibration import FEWEST_FOR_ANSWERS, HeldOut, calibrate
 from mpu_cli.core.features import Columns, Dominating, Features, RbfFeatures, Scaling, unevenness, with_width
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -109,9 +109,6 @@ _FOLDS_OF_MANY, _FEW_INSTANCES = 3, 200_000
 # C of the classifier of annotated versus unannotated. The estimate of c hardly depends on it:
 # docs/choices/label-frequency.md.
 _NAIVE_COST = 10.0
-# The fewest annotated labels in a block of their calibration for answers: where features separate labels nearly
-# perfectly, the share annotated levels off at c, which three wide blocks do not show.
-_FEWEST_IN_BLOCK = 15
 
 
 def usual_folds(n: int, q: int) -> int | None:
@@ -235,7 +232,7 @@ class Sample:
     def answered(self, probabilities: np.ndarray, answers: Answers) -> tuple[ScoredCells, Answers]:
         """Return the cells with calibrated naive probabilities, and the answers on unannotated ones of these."""
         frequency = LabelFrequency.naive(self.labels.shape, self.verified)
-        calibration = calibrate(HeldOut(probabilities, self.labels, frequency), _FEWEST_IN_BLOCK)
+        calibration = calibrate(HeldOut(probabilities, self.labels, frequency), FEWEST_FOR_ANSWERS)
         calibrated = probabilities if calibration is None else calibration(probabilities)
         inside = answers[np.isin(answers.rows, self.rows) & np.isin(answers.columns, self.columns)]
         rows, columns = np.searchsorted(self.rows, inside.rows), np.searchsorted(self.columns, inside.columns)

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, logit
 
-from mpu_cli.core.calibration import BinnedCells, HeldOut, calibrate
+from mpu_cli.core.calibration import FEWEST_FOR_ANSWERS, BinnedCells, HeldOut, calibrate
 from mpu_cli.core.features import with_values
 from mpu_cli.core.frequency.estimators import Z_90, Z_95, wilson
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -73,7 +73,7 @@ def by_answers(
     """
     scores = _scores(probabilities, frequency)
     cells = HeldOut(scores, labels, LabelFrequency.naive(labels.shape, frequency.verified))
-    calibration = calibrate(cells)
+    calibration = calibrate(cells, FEWEST_FOR_ANSWERS)
     if calibration is None:
         return None
     counts = BinnedCells.of(cells)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mpu_cli import MPUClassifier, questions
+from mpu_cli import IncompleteLabelClassifier, MPUClassifier, questions
 from mpu_cli.review.decisions import read
 from mpu_cli.svmlight.reader import read as read_data
 from tests.cli.test_questions import answered
@@ -71,15 +71,27 @@ def test_instances_all_of_whose_cells_were_drawn_are_a_sample(problem):
     np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize(("n", "prevalence"), [(1000, 0.05), (4000, 0.2)])
-def test_c_by_answers_where_features_separate_labels_nearly_perfectly(n, prevalence):
+def separable(n, prevalence):
+    """Features that predict labels nearly perfectly, labels, and annotations of half of them."""
     rng = np.random.default_rng(0)
     Y = rng.random((n, 8)) < prevalence
     X = Y @ rng.normal(size=(8, 30)) + 0.3 * rng.normal(size=(n, 30))
-    S = Y & (rng.random(Y.shape) < 0.5)
-    given = arrays(questions(X, S.astype(int), 200), Y)
-    found = MPUClassifier(**FAST).fit(X, S.astype(int), **given).record_["c_by_people"]
+    return X, Y, (Y & (rng.random(Y.shape) < 0.5)).astype(int)
+
+
+@pytest.mark.parametrize(("n", "prevalence"), [(1000, 0.05), (4000, 0.2)])
+def test_c_by_answers_where_features_separate_labels_nearly_perfectly(n, prevalence):
+    X, Y, S = separable(n, prevalence)
+    given = arrays(questions(X, S, 200), Y)
+    found = MPUClassifier(**FAST).fit(X, S, **given).record_["c_by_people"]
     assert found["c"] == pytest.approx(S.sum() / Y.sum(), abs=0.025)
+
+
+def test_cells_that_are_surely_false_are_not_claimed_after_answers():
+    X, Y, S = separable(1000, 0.03)
+    given = arrays(questions(X, S, 40), Y)
+    missing = IncompleteLabelClassifier(MPUClassifier(**FAST, c=1.0)).fit(X, S, **given).missing_labels()
+    assert missing.probabilities.sum() < 2 * Y[missing.rows, missing.columns].sum()  # it was 2.3 times as many
 
 
 def test_wrong_values(problem):
