@@ -75,7 +75,7 @@ def message_options() -> list[click.Option]:
         if option.name == "log_format":
             _manner.as_json, _manner.context = value == "json", context
         elif option.name == "accept_warning":
-            _manner.accepted = value
+            _manner.accepted = tuple(filter(None, value))
         elif value:
             _manner.verbosity = _QUIET if option.name == "quiet" else _VERBOSE
 

@@ -63,6 +63,7 @@ def test_a_bug_is_not_hidden(group):
         (("-v",), "warning: w 1 [mpu go]\ni\nd\n"),
         (("-q", "--accept-warning", "w 2", "--accept-warning", "w"), ""),
         (("-q", "--accept-warning", "w 2"), "warning: w 1 [mpu go]\n"),
+        (("-q", "--accept-warning", ""), "warning: w 1 [mpu go]\n"),  # from a shell variable that is not set
         (("-v", "--accept-warning", "w"), "warning: w 1 [mpu go]\ni\nd\n"),
     ],
 )
