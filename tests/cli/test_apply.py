@@ -108,6 +108,8 @@ def test_records_are_matched_by_their_ids(run, collection, decided, tmp_path):
     rows = [{"id": "b9", "tags": [], "text": "new"}, third | {"tags": ["car", "fruit"]}, first]
     other, new = write_records(tmp_path / "edited.jsonl", rows), tmp_path / "new.jsonl"
     checked = decided("1 car yes", "3 fruit yes", "4 car yes")
+    unknown = run("apply", other, "--reviewed", checked, "-o", new)
+    assert "edited.jsonl: no data files beside it were made of these records by mpu vectorize" in unknown.stderr
     result = run("apply", other, "--data", tmp_path / "books.svm", "--reviewed", checked, "-o", new)
     assert "warning: 1 instance with decisions is not in" in result.stderr
     tags = {"b9": [], "b2": ["car", "fruit"], "b0": ["fruit", "food", "car"]}

@@ -52,10 +52,8 @@ def _data_beside(source: str | Path) -> Path:
     if len(there) != 1:
         if not Path(source).is_dir():
             refuse_unreadable([str(source)])
-        made = (
-            f"{counted(len(there), 'data file')} beside it {'was' if len(there) == 1 else 'were'} made of these records"
-        )
-        raise InputError(source, f"{made} by mpu vectorize; name the right one by --data")
+        made = f"{len(there) or 'no'} data files beside it were made of these records by mpu vectorize"
+        raise InputError(source, f"{made}; name the right one by --data")
     return there[0]
 
 
