@@ -437,7 +437,7 @@ def _print_summary(report: dict[str, Any]) -> None:
         stems = ", ".join(f"{language} ({counted(count, 'text')})" for language, count in of_each.items())
         stems += f"; not clear: {unclear:,}"
     info(
-        f"{counted(report['instances'], 'instance')} with {counted(report['annotations'], 'label')}, "
-        f"{report['labels']:,} different; {counted(report['features'], 'feature')}; stems: {stems}{lead}",
+        f"{counted(report['instances'], 'instance')} with {counted(report['annotations'], 'annotation')}; "
+        f"{counted(report['labels'], 'label')}, {counted(report['features'], 'feature')}; stems: {stems}{lead}",
         **{name: value for name, value in report.items() if name != "warnings"},
     )
