@@ -174,7 +174,8 @@ def test_nothing_is_left_to_ask(run, tmp_path, decided):
     data.write_text("1 1:1\n" * 20 + " 1:1\n" * decided)
     rows = [f"{i + 21}\t1\tno\tsuggestion\n" for i in range(decided)]
     checked.write_text("instance\tlabel\tverdict\tsource\n" + "".join(rows))
-    message(run("suggest", data, "--reviewed", checked, "--questions", 5, "-o", target, "-q"))
+    result = run("suggest", data, "--reviewed", checked, "--questions", 5, "-o", target, "-q")
+    assert "if half of the labels are missing; to check, review whole instances" in message(result)
     assert not target.exists()
 
 
