@@ -326,7 +326,7 @@ def command(
 ) -> None:
     """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     if (not sources) == (not texts):
-        raise click.UsageError("Give FILE, or texts by --text.")
+        raise click.UsageError("Give FILE or --text, not both." if sources else "Give FILE, or texts by --text.")
     what = Output(**of_output)
     if what.why and (what.form != "jsonl" or on is not None):
         raise click.UsageError("--why needs --format jsonl, and is not for --cluster.")
