@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.features import entry_rows, only_entries
 from mpu_cli.core.frequency.estimators import Z_90, Z_95
 from mpu_cli.core.predictions import over
-from mpu_cli.errors import InputError, MpuError
+from mpu_cli.errors import InputError, MpuError, shown
 from mpu_cli.evaluation.incomplete import Propensities, PropensityScoredMetrics, corrected, of_labels
 from mpu_cli.evaluation.metrics import (
     LabelSetMetrics,
@@ -144,12 +144,10 @@ class Comparison:
         return {name: value for part in parts if part is not None for name, value in part.results().items()}
 
 
-def lockstep(
-    truth: Iterable[Dataset], predictions: Iterable[Dataset], called: str = "PREDICTIONS"
-) -> Iterator[tuple[Dataset, Dataset]]:
+def lockstep(truth: Iterable[Dataset], predictions: Iterable[Dataset], name: str) -> Iterator[tuple[Dataset, Dataset]]:
     """Cut two streams of chunks, of any length, into pairs of equal length with the same instances.
 
-    MpuError if one has more instances than the other; the message has both numbers and calls the predictions `called`.
+    MpuError if one has more instances than the other; the message has both numbers, and the name of the predictions.
     """
     truth, predictions = iter(truth), iter(predictions)
     left, right = next(truth, None), next(predictions, None)
@@ -168,7 +166,7 @@ def lockstep(
             for chunk, start, later in ((left, i, truth), (right, j, predictions))
         ]
         raise MpuError(
-            f"TRUTH has {totals[0]} instances and {called} has {totals[1]}; they must match line by line "
+            f"TRUTH has {totals[0]} instances and {shown(name)} has {totals[1]}; they must match line by line "
             "(an instance without predicted labels is an empty line)"
         )
 

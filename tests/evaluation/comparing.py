@@ -16,7 +16,8 @@ def compare(
 ) -> Comparison:
     """Compare two files; options as of `Comparison`, and the threshold."""
     comparison = Comparison(Form(predictions, options.pop("threshold", None)), **options)
-    for pair in lockstep(iter_chunks(truth, reading, run=run), iter_predictions(predictions, reading, run)):
+    chunks = iter_chunks(truth, reading, run=run), iter_predictions(predictions, reading, run)
+    for pair in lockstep(*chunks, predictions):
         comparison.add(*pair)
     return comparison
 

@@ -24,11 +24,11 @@ def chunks(numbers, cuts):
 @given(st.integers(1, 20), st.integers(1, 20), st.data())
 def test_lockstep_counts_both_to_the_end(n_left, n_right, data):
     cuts = [data.draw(st.lists(st.integers(0, n), max_size=4).map(sorted)) for n in (n_left, n_right)]
-    pairs = lockstep(*(chunks(list(range(n)), cut) for n, cut in zip((n_left, n_right), cuts, strict=True)))
+    pairs = lockstep(*(chunks(list(range(n)), cut) for n, cut in zip((n_left, n_right), cuts, strict=True)), "tags.txt")
     if n_left == n_right:
         assert sum(len(left) for left, _ in pairs) == n_left
     else:
-        with pytest.raises(MpuError, match=f"TRUTH has {n_left} instances and PREDICTIONS has {n_right};"):
+        with pytest.raises(MpuError, match=f"TRUTH has {n_left} instances and tags.txt has {n_right};"):
             list(pairs)
 
 

@@ -97,15 +97,10 @@ class Truth:
             yield part, Dataset(*(csr_array((of.data, ids[of.indices], of.indptr), (len(part), width)) for of in both))
 
 
-def _pairs(
-    name: str, model: bundle.TrainedModel | None, truth: Truth, called: str = "PREDICTIONS"
-) -> Iterator[tuple[Dataset, Dataset]]:
-    """Yield instances of data and their predictions (`bundle.predicting`); `called`: the name in messages.
-
-    Then report whether the model, if there is one, fits the data.
-    """
+def _pairs(name: str, model: bundle.TrainedModel | None, truth: Truth) -> Iterator[tuple[Dataset, Dataset]]:
+    """Yield instances and their predictions (`bundle.predicting`); then report whether the model, if any, fits."""
     if model is None:
-        yield from lockstep(truth.chunks(), iter_predictions(name, truth.reading, truth.run), called)
+        yield from lockstep(truth.chunks(), iter_predictions(name, truth.reading, truth.run), name)
         return
     fitness = Fitness()
     for true, predicted in truth.predicted(model):
@@ -194,7 +189,7 @@ def _counted(name: str, truth: Truth, metrics: Metrics, c: Propensities | None, 
     """Count one of several predictions."""
     model, form = _candidate(name, metrics.threshold)
     listed, over, gains = [], [], []
-    for true, predicted in _pairs(name, model, truth, name):
+    for true, predicted in _pairs(name, model, truth):
         cut = form.see(predicted)
         labels = true.labels if c is None else c.weighted(true.labels)
         listed.append((labels, predicted.labels))
