@@ -53,7 +53,8 @@ def estimate_c(
     The estimate uses only the incomplete labels, by cross-validation. The best-bin estimate needs at least one label
     that the features predict well; without one, it also uses labels that are mostly annotated together.
 
-    Warns with MpuWarning if the features predict no label well, or if (nearly) every annotated instance has one label.
+    Warns with MpuWarning if the features predict no label well, if (nearly) every annotated instance has one label, or
+    if there are fewer than 10 instances.
     Source: Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS 2021, for bbe;
     Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008, Section 2, for the others.
 

@@ -145,10 +145,10 @@ def options(chosen: Mapping[str, Any], annotations: Annotations) -> Options:
 
 
 def warn_of(texts: Iterable[str], estimates: Estimates, annotations: Annotations) -> None:
-    """Warn the caller's caller, also about labels left out of the estimate of c, named by the caller's columns."""
-    estimate = estimates.estimate
-    left_out = [] if estimate is None else estimate.cautions(lambda k: str(annotations.columns[k]))
-    for text in (*texts, *left_out):
+    """Warn the caller's caller, also of the estimate of c, with labels named by the caller's columns."""
+    found, n = estimates.estimate, len(annotations)
+    cautions = [] if found is None else found.cautions(n, lambda k: str(annotations.columns[k]))
+    for text in (*texts, *cautions):
         warnings.warn(text, MpuWarning, stacklevel=3)
 
 

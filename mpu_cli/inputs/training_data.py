@@ -45,7 +45,6 @@ from mpu_cli.svmlight.streams import Files, Source, bytes_of, files_of
 from mpu_cli.text.stored import Sidecars, Stored, packed
 
 _log = logging.getLogger(__name__)
-_FEWEST = 10  # fewer instances: thresholds predict all labels, or intervals of c say that it is sure
 
 
 @dataclass(frozen=True)
@@ -213,9 +212,7 @@ class TrainingData(Problem):
 
     def warnings(self, estimates: Estimates) -> list[str]:
         """Return warnings about the review, c and a dominating feature, with label and feature names."""
-        cautions = [] if estimates.estimate is None else estimates.estimate.cautions(self._shown)
-        if estimates.estimate is not None and len(self) < _FEWEST:
-            cautions.append(f"only {counted(len(self), 'instance')}: c, thresholds and expected F1 may be far off")
+        cautions = [] if estimates.estimate is None else estimates.estimate.cautions(len(self), self._shown)
         if estimates.dominating is not None:
             column = estimates.dominating.column
             names = None if self.stored_vectorizer is None else self.stored_vectorizer.features

@@ -55,6 +55,8 @@ def test_a_label_of_all_instances_is_left_out_by_its_column(scored):
     S, P = (np.insert(np.insert(values, 0, 1, axis=1), 0, 0, axis=1) for values in (S, P))
     with pytest.warns(MpuWarning, match="annotated with label 1, which"):
         assert estimate_c(y=S, scores=P).left_out == (1,)
+    with pytest.warns(MpuWarning, match="only 9 instances"):
+        estimate_c(y=S[:9, 1:2], scores=P[:9, 1:2])
 
 
 def test_c_by_answers_to_questions_that_scores_draw(scored):

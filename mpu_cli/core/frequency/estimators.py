@@ -53,6 +53,8 @@ _MOST_WITH_SEVERAL = 0.01
 NEARLY_ALL = 0.95
 # A label with fewer annotations has no estimate of its own.
 FEWEST_ANNOTATIONS = 50
+# With fewer instances, thresholds predict all labels, or intervals of c say that it is sure.
+_FEWEST = 10
 
 
 # The assumption if (nearly) every annotated instance has exactly one label: then c is unknown.
@@ -100,15 +102,16 @@ class FrequencyEstimate:
         low, high = min(self.interval[0], other.interval[0]), max(self.interval[1], other.interval[1])
         return replace(self, interval=(low, high), predictable=self.predictable and high - low <= WIDEST)
 
-    def cautions(self, shown: Callable[[int], str] = str) -> list[str]:
-        """Name the labels left out; `shown` maps a label's column to its name."""
-        if not self.left_out:
-            return []
-        names = abridged(map(shown, self.left_out[:5]), len(self.left_out))
-        return [
-            f"(nearly) all instances are annotated with {'label' if len(self.left_out) == 1 else 'labels'} {names}, "
-            "which says nothing about c: left out of its estimate, and assumed to be complete"
-        ]
+    def cautions(self, n: int, shown: Callable[[int], str]) -> list[str]:
+        """Tell if n instances are too few, and name the labels left out; `shown` maps a label's column to its name."""
+        found = [f"only {counted(n, 'instance')}: c, thresholds and expected F1 may be far off"] * (n < _FEWEST)
+        if self.left_out:
+            names = abridged(map(shown, self.left_out[:5]), len(self.left_out))
+            found.append(
+                f"(nearly) all instances are annotated with {'label' if len(self.left_out) == 1 else 'labels'} "
+                f"{names}, which says nothing about c: left out of its estimate, and assumed to be complete"
+            )
+        return found
 
     def __repr__(self) -> str:
         values = (f"{name}={value!r}" for name, value in (vars(self) | {"assumption": self.assumption}).items())
