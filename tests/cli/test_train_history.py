@@ -5,11 +5,9 @@ import os
 import pytest
 
 from mpu_cli.cli.actions.train import append
-from mpu_cli.errors import MpuError
 from tests.cli.tables import records
 from tests.cli.training import QUICK, message
 from tests.forked import PROCESSES
-from tests.full_disk import largest_file
 
 
 @pytest.fixture
@@ -50,16 +48,18 @@ def test_each_training_adds_a_line(run, tiny, history):
     first, second = records(history.read_text())
     for name in ("model", "instances", "features", "labels", "c", "expected_micro_f1"):
         assert first[name] == report[name]
-    assert min(first["annotations"], first["seconds"]) > 0
+    assert first["annotations"] > 0
+    assert first["seconds"] > 0
     assert second["c"] == 1
 
 
 def test_a_failed_training_adds_its_error(run, tmp_path, history):
     (tmp_path / "x.svm").write_text("word 1:1\n")
-    said = message(run("train", tmp_path / "x.svm", "--history", history))
+    failed = run("train", tmp_path / "x.svm", "--history", history)
+    assert failed.exit_code == 1
     (entry,) = records(history.read_text())
     assert entry["file"] == str(tmp_path / "x.svm")
-    assert f"error: {entry['error']}" == said
+    assert f"error: {entry['error']}\n" == failed.stderr
 
 
 def test_a_line_that_was_cut_short_is_not_continued(run, tiny, history):
@@ -84,13 +84,11 @@ def test_trainings_at_the_same_time_do_not_mix_their_lines(history):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="has no device that is full")  # noqa: PTH110
-def test_a_history_that_is_full_is_an_error_after_the_model(run, tiny, history):
-    text = message(run("train", tiny, *QUICK, "--history", "/dev/full"))
-    assert "/dev/full: the model is saved, but the history could not be written" in text
+def test_a_history_that_is_full_is_an_error_after_the_model(run, tiny):
+    result = run("train", tiny, *QUICK, "--history", "/dev/full")
+    assert result.exit_code == 1
+    assert "/dev/full: the model is saved, but the history could not be written" in result.stderr
     assert tiny.with_suffix(".mpu").is_dir()
-    with largest_file(0), pytest.raises(MpuError):
-        append(history, {})
-    assert not history.exists()
 
 
 def test_a_loop_of_links_is_refused_before_the_training(run, tiny, tmp_path):

@@ -265,9 +265,8 @@ def _line(report: dict[str, Any], annotations: int) -> dict[str, Any]:
 
 def append(path: Path, entry: dict[str, Any]) -> None:
     """Append a complete line to a history, even if other training runs append theirs at the same time."""
-    line, is_new = json.dumps(entry, allow_nan=False).encode() + b"\n", False
+    line = json.dumps(entry, allow_nan=False).encode() + b"\n"
     try:
-        is_new = not path.exists()
         with path.open("ab+", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             if file.seek(0, os.SEEK_END) and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
@@ -276,9 +275,6 @@ def append(path: Path, entry: dict[str, Any]) -> None:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(file)
     except OSError as error:
-        with suppress(OSError):
-            if is_new and not path.stat().st_size:
-                path.resolve().unlink()  # not a link to it
         raise MpuError(f"{path}: the model is saved, but the history could not be written: {error.strerror}") from error
 
 
