@@ -35,7 +35,7 @@ _FEWEST_INSTANCES = 10
 # docs/choices/texts.md, "Unknown features": in test files similar to their training files, the share is at most 0.027,
 # and nobody reads a warning that appears every night.
 _SOME_UNKNOWN = 0.05
-# From this share of unknown features, most of the data is ignored.
+# From this share of unknown features or labels, results mean little.
 _MANY_UNKNOWN = 0.5
 # The mean lengths of instances of one kind of data hardly ever differ by this factor: less than 1.3 on the data sets
 # in docs/choices/texts.md.
@@ -104,28 +104,44 @@ class Fitness:
         return unknown
 
     def warnings(self, model: TrainedModel) -> list[str]:
-        """Return warnings: brief if many features are unknown, longer if the model does not fit the data."""
-        return self.notes(many=True) + [
-            f"THE MODEL DOES NOT FIT THE DATA, and results mean little: {why}" for why in self.misfits(model)
-        ]
+        """Return warnings: brief if many features or labels are unknown, longer if the model does not fit the data."""
+        misfits = self.misfits(model)
+        doubts = [why for why in self._shifts(model).values() if why not in misfits]
+        return (
+            self.notes(many=True)
+            + doubts
+            + [f"THE MODEL DOES NOT FIT THE DATA, and results mean little: {why}" for why in misfits]
+        )
+
+    def _shifts(self, model: TrainedModel) -> dict[str, str]:
+        """Return whether features, and true labels, seem to be numbered from another base, and what to do."""
+        shifts, used = {}, model.occurring.indices
+        relabel = 's/^[\\d,]+(?=\\s)/join ",", map {$_%+d} split ",", $&/e'
+        for kind, count, numbers, found, command in (
+            ("features", self.filled, used, self.features, "s/\\d+(?=:)/$&%+d/ge"),
+            ("true labels", self.annotations, model.label_ids, self.labels, relabel),
+        ):
+            trained = _range_of(numbers)
+            if count >= _FEWEST_INSTANCES and (more := _shift(trained, found)):
+                shifts[kind] = (
+                    f"{kind} are {found[0]} to {found[1]}, and were {trained[0]} to {trained[1]} in training; renumber "
+                    f"the data: perl -pe '{command % more}'"
+                )
+        return shifts
 
     def misfits(self, model: TrainedModel) -> list[str]:
         """Return why a model does not fit the data, and what to do; empty if it fits or there are too few data."""
         misfits: list[str] = []
         if self.filled < _FEWEST_INSTANCES:
             return misfits
-        used, relabel = model.occurring.indices, 's/^[\\d,]+(?=\\s)/join ",", map {$_%+d} split ",", $&/e'
-        for kind, numbers, found, unknown, total, command in (
-            ("features", used, self.features, self.unknown, self.entries, "s/\\d+(?=:)/$&%+d/ge"),
-            ("true labels", model.label_ids, self.labels, self.strange, self.annotations, relabel),
+        shifts = self._shifts(model)
+        for kind, unknown, total, least in (
+            ("features", self.unknown, self.entries, 0.0),
+            ("true labels", self.strange, self.annotations, _SOME_UNKNOWN),  # one new label is no shift
         ):
-            trained = _range_of(numbers)
-            if more := _shift(trained, found):
-                misfits.append(
-                    f"{kind} are {found[0]} to {found[1]}, and were {trained[0]} to {trained[1]} in training; renumber "
-                    f"the data: perl -pe '{command % more}'"
-                )
-            elif unknown and unknown >= _MANY_UNKNOWN * total:
+            if kind in shifts and unknown >= least * total:
+                misfits.append(shifts[kind])
+            elif total >= _FEWEST_INSTANCES and unknown >= _MANY_UNKNOWN * total:
                 misfits.append(
                     f"most of the {kind} are unknown to it; number them as in the training file, such as by mpu "
                     "vectorize --like"

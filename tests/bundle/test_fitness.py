@@ -53,6 +53,12 @@ def test_empty_instances_few_instances_and_some_unknown_features_are_no_reason(s
         assert SAYS not in said(text)
 
 
+def test_a_new_label_or_an_absent_one_is_no_reason(run, model, tmp_path):
+    for text in (lines(60) + "9 1:1\n", " 1:1\n" * 60 + "9 1:1\n", lines(60).replace("1 ", "2 ") + "3 1:1\n"):
+        (tmp_path / "new.svm").write_text(text)
+        assert SAYS not in run("evaluate", tmp_path / "new.svm", model).stderr
+
+
 def test_few_features_in_common(said):
     warning = said(lines(60, shift=100))
     assert "120 of 120 feature values ignored" in warning
