@@ -266,7 +266,7 @@ def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) 
     answered = 0 if data.answers is None else len(data.answers)
     by = f"by {answered} answers" if answered else "if half of the labels are missing"
     if not len(drawn):
-        why = f"no undecided label is missing with a probability of at least {LEAST:g}, {by}"
+        why = f"no label to ask about is missing with a probability of at least {LEAST:g}, {by}"
         to_check = "to check, review whole instances: mpu review FILE --sample 40"
         raise InputError(sources.file, f"there is nothing to ask: {why}; {to_check}")
     design = OF_TRUE, OF_FALSE, LEAST, by
