@@ -377,7 +377,7 @@ def find(
         n_annotated = positive.nnz - positive[second].nnz
         claims = Claims.of(probabilities, problem, evidence, choice, implied)
         at_top, is_decided = claims.at_top, claims.decided is not None
-        is_by_lists = estimates.reviewed is None and at_top is not None  # c is not from answers or reviewed instances
+        is_by_lists = estimates.reviewed is None  # c is not from answers or reviewed instances
         if estimates.is_known and at_top is not None:
             if is_by_lists and is_decided:  # decisions outweigh c
                 remaining = Count(*map(max, vars(remaining).values(), vars(at_top).values()))
