@@ -13,7 +13,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import LARGEST_COST, SIMD, SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches, visited
 from mpu_cli.core.predictions import Top
-from mpu_cli.runtime.compilation import compiled, fused_inlined, inlined
+from mpu_cli.runtime.compilation import compiled, fused_inlined
 
 # Labels learned together: a row of weights fills few cache lines, and two threads can share the labels of RCV1.
 BLOCK_SIZE = 64
@@ -279,7 +279,8 @@ def _keep_largest(indptr, indices, values, w_indptr, w_indices, w_values, bias, 
         z[:] = bias
         for p in range(indptr[i], indptr[i + 1]):
             j = indices[p]
-            _add(z, values[p], w_indices, w_values, w_indptr[j], w_indptr[j + 1])
+            for t in range(w_indptr[j], w_indptr[j + 1]):
+                z[w_indices[t]] += values[p] * w_values[t]
         count, bound = 0, below
         for first in range(0, len(z), _TOGETHER):
             part = z[first : first + _TOGETHER]
@@ -302,23 +303,6 @@ def _keep_largest(indptr, indices, values, w_indptr, w_indices, w_values, bias, 
                 if count == most:
                     bound = scores[i, most - 1]
         counts[i] = count
-
-
-@inlined
-def _add(z, x, indices, values, t, stop):
-    """Add sparse weights, eight at a time: a row has each label once, so the sums are independent."""
-    while t + 8 <= stop:
-        a, b, c, d = indices[t], indices[t + 1], indices[t + 2], indices[t + 3]
-        e, f, g, h = indices[t + 4], indices[t + 5], indices[t + 6], indices[t + 7]
-        z_a, z_b = z[a] + x * values[t], z[b] + x * values[t + 1]
-        z_c, z_d = z[c] + x * values[t + 2], z[d] + x * values[t + 3]
-        z_e, z_f = z[e] + x * values[t + 4], z[f] + x * values[t + 5]
-        z_g, z_h = z[g] + x * values[t + 6], z[h] + x * values[t + 7]
-        z[a], z[b], z[c], z[d], z[e], z[f], z[g], z[h] = z_a, z_b, z_c, z_d, z_e, z_f, z_g, z_h
-        t += 8
-    while t < stop:
-        z[indices[t]] += x * values[t]
-        t += 1
 
 
 def descend_dual(
