@@ -60,7 +60,8 @@ class LinearModel:
 
     def pruned(self, least: float) -> "LinearModel":
         """Return a model with dense weights without the weights below this absolute value."""
-        return LinearModel(np.where(np.abs(self.weights) < np.float32(least), np.float32(0), self.weights), self.bias)
+        kept = np.abs(self.weights) >= np.float32(max(least, LEAST))
+        return LinearModel(np.where(kept, self.weights, np.float32(0)), self.bias)
 
     @classmethod
     def of_blocks(cls, models: Sequence["LinearModel"], labels: Sequence[np.ndarray]) -> "LinearModel":
@@ -127,15 +128,6 @@ def _largest(values: np.ndarray | csr_array) -> float:
     """Return the largest magnitude, without a copy of the values; 0 if there are none, NaN if one is NaN."""
     stored = values.data if isinstance(values, csr_array) else values
     return float(max(np.max(stored, initial=0), -np.min(stored, initial=0)))
-
-
-def pruned(weights: np.ndarray, least: float) -> csr_array:
-    """Return the weights of at least this absolute value as a sparse matrix."""
-    flat = weights.ravel()
-    kept = np.flatnonzero(np.abs(flat) >= np.float32(max(least, LEAST)))  # several times as fast as in two dimensions
-    rows, columns = np.divmod(kept, max(weights.shape[1], 1))
-    indptr = np.searchsorted(rows, np.arange(len(weights) + 1))
-    return _with_small_indices(csr_array((flat[kept], columns, indptr), shape=weights.shape))
 
 
 def rows_among(matrix: csr_array, places: np.ndarray, n: int) -> csr_array:

@@ -23,7 +23,7 @@ from scipy.sparse import csr_array, vstack
 
 from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.features import Features
-from mpu_cli.core.linear_model import LinearModel, pruned, rows_among
+from mpu_cli.core.linear_model import LinearModel, rows_among
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.predictions import Block, Predictions, SourceModels, Top, count_positives
 from mpu_cli.core.sgd import LearningTask, Split, learn_labels, model_of_unlearned_labels
@@ -212,7 +212,7 @@ def _train_sparse(split: Split, prune: float, tick: Callable[[], None]) -> tuple
 
     def keep(_: Split, block: Block, models: list[LinearModel]) -> tuple[list[LinearModel], Block]:
         tick()
-        sparse = [pruned(model.weights, prune) for model in models]
+        sparse = [csr_array(model.pruned(prune).weights) for model in models]
         if columns is not None:
             sparse = [rows_among(weights, columns.indices, columns.width) for weights in sparse]
         return [LinearModel(weights, model.bias) for weights, model in zip(sparse, models, strict=True)], block

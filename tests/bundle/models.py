@@ -14,7 +14,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle.loading import digest
 from mpu_cli.core.calibration import Calibration, StratifiedCalibration
 from mpu_cli.core.features import Columns, RbfFeatures
-from mpu_cli.core.linear_model import LinearModel, pruned
+from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import Top
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.names.label_names import LabelNames
@@ -51,7 +51,7 @@ def make_sparse_model(seed=0, top=TOP, compact=True) -> bundle.TrainedModel:
     levels = []
     for number in range(2):
         dense = _level(seed + number, (width + number * Q, Q))
-        levels.append(LinearModel(pruned(dense.weights, 0.5), dense.bias))
+        levels.append(LinearModel(csr_array(dense.pruned(0.5).weights), dense.bias))
     return _trained(seed, StackedModel(tuple(levels), 0.3, THRESHOLDS, top=top, columns=KNOWN if compact else None))
 
 
