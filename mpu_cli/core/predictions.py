@@ -82,25 +82,6 @@ class Top:
         usual = np.quantile(sizes, 0.99) / c
         return cls(max(_FEWEST_KEPT, min(int(np.ceil(_ROOM * usual)), q)))
 
-    def of_rows(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, shape: tuple[int, int]) -> csr_array:
-        """Keep the largest of the given cells in each row.
-
-        `rows`, `columns`: int, shape (m,): the positions of the cells, without duplicates.
-        `values`: float32, shape (m,): none is below `least`.
-        Returns: float32, shape (n, q): columns of a row in ascending order.
-
-        >>> cells = np.array([0, 0, 0, 1]), np.array([4, 2, 0, 3]), np.array([0.5, 0.2, 0.5, 0.1], np.float32)
-        >>> kept = Top(most=2).of_rows(*cells, (2, 5))
-        >>> kept.indices.tolist(), kept.indptr.tolist()
-        ([0, 4, 3], [0, 2, 3])
-        """
-        order = np.lexsort((columns, -values, rows))
-        count = np.bincount(rows, minlength=shape[0])
-        first = np.cumsum(count) - count
-        kept = order[np.arange(len(rows)) - first[rows[order]] < self.most]
-        largest = csr_array((values[kept], (rows[kept], columns[kept])), shape=shape)
-        return largest.sorted_indices()  # SciPy 1.13 does not sort them
-
     def of_dense(self, predictions: np.ndarray) -> csr_array:
         """Keep the largest in each row of an array (n x q, float32): csr_array of float32, columns of a row ascend.
 
@@ -116,6 +97,11 @@ class Top:
             kept &= above | (equal & (np.cumsum(equal, axis=1) <= self.most - above.sum(axis=1, keepdims=True)))
         cells = np.nonzero(kept)
         return csr_array((predictions[cells], cells), shape=predictions.shape)
+
+    def of_sparse(self, predictions: csr_array) -> csr_array:
+        """Keep the largest in each row of a matrix, none of which is below `least`; columns of a row ascend."""
+        kept = Cells(entry_rows(predictions), predictions.indices, predictions.data).best_of_instances(self.most)
+        return csr_array((kept.probabilities, (kept.rows, kept.columns)), shape=predictions.shape)
 
 
 @dataclass(frozen=True)

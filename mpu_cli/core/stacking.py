@@ -29,7 +29,7 @@ from mpu_cli.core.calibration import (
     calibrate_binned,
     calibrate_strata,
 )
-from mpu_cli.core.features import Columns, Features, RbfFeatures, Scaling, entry_rows, with_width
+from mpu_cli.core.features import Columns, Features, RbfFeatures, Scaling, with_width
 from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.linear_model import LARGEST_SUM, LinearModel
 from mpu_cli.core.many_labels import with_side_information
@@ -325,7 +325,7 @@ class StackedModel:
         assert predictions is not None
         if most is None or isinstance(predictions, np.ndarray) or not is_in_strata:
             return predictions
-        return Top(most).of_rows(entry_rows(predictions), predictions.indices, predictions.data, predictions.shape)
+        return Top(most).of_sparse(predictions)
 
     def unscaled(self, scaling: Scaling) -> "StackedModel":
         """Convert a model of scaled features to a model of the unscaled features."""
