@@ -59,20 +59,18 @@ def named_reasons(
     rows: np.ndarray,
     columns: np.ndarray,
     names: Sequence[str] | None,
-    top: int = MOST_REASONS,
 ) -> list[list[str]]:
     """Return, for each cell, the instance's features that are the strongest evidence for the label at the first level.
 
     `features`: csr_array, shape (n, D): with sorted rows.
     `rows`, `columns`: int, shape (m,): the instances and labels of the cells.
     `names`: the names of features 1, 2, ...; None: their numbers are used.
-    `top`: the maximum number of features.
-    Returns: features whose values times weights are above 0, the largest first.
+    Returns: at most `MOST_REASONS` features whose values times weights are above 0, the largest first.
 
     >>> first = LinearModel(np.array([[2], [-1], [3]], np.float32), np.zeros(1, np.float32))
     >>> model = StackedModel((first,), scale=1.0, thresholds=np.full(1, 0.5, np.float32))
     >>> instances = csr_array(np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]]))
-    >>> named_reasons(model, instances, np.array([0, 1]), np.array([0, 0]), None, top=2)
+    >>> named_reasons(model, instances, np.array([0, 1]), np.array([0, 0]), None)
     [['2', '0'], ['0']]
     """
     narrowed = features if model.columns is None else model.columns.of(features)
@@ -83,7 +81,7 @@ def named_reasons(
         part = slice(narrowed.indptr[row], narrowed.indptr[row + 1])
         there = narrowed.indices[part]
         part_of_log_odds = narrowed.data[part] * values_at(weights, there, np.full(len(there), k))
-        best = np.argsort(-part_of_log_odds, kind="stable")[:top]
+        best = np.argsort(-part_of_log_odds, kind="stable")[:MOST_REASONS]
         of_cell = numbers[there[best[part_of_log_odds[best] > 0]]].tolist()
         listed.append([str(j) if names is None else names[j - 1] for j in of_cell])
     return listed
