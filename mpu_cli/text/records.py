@@ -367,7 +367,7 @@ class RecordReader:
             return [] if value is None else str(value).split(self.fields.separator)
         if not isinstance(values, list):
             raise ValueError(
-                f"the field {name!r} is {_kind(values)}; it should be a list of tags, or a text with "
+                f"the field {name!r} is {json.dumps(values)[:40]}; it should be a list of tags, or a text with "
                 f"{self.fields.separator!r} between tags"
             )
         return [_whole_or_text(name, subject(one), "a list that has ") for one in values]
@@ -392,7 +392,7 @@ def _text(name: str, value: object) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ValueError(f"the field {name!r} is {_kind(value)}; it should be a text")
+        raise ValueError(f"the field {name!r} is {json.dumps(value)[:40]}; it should be a text")
     return value
 
 
@@ -401,21 +401,7 @@ def _whole_or_text(name: str, value: object, within: str = "") -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise ValueError(f"the field {name!r} is {within}{_kind(value)}; texts and whole numbers are possible")
-
-
-_KINDS = {
-    type(None): "null",
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    list: "a list",
-    dict: "an object",
-}
-
-
-def _kind(value: object) -> str:
-    return _KINDS.get(type(value), "a text")
+    raise ValueError(f"the field {name!r} is {within}{json.dumps(value)[:40]}; texts and whole numbers are possible")
 
 
 def clean(text: str) -> str:
