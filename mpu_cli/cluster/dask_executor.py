@@ -4,7 +4,6 @@ Dask assigns units to workers, keeps results where they were computed, and recom
 only on its arguments, so recomputing does not change it.
 """
 
-import errno
 import logging
 import os
 import platform
@@ -36,6 +35,7 @@ from mpu_cli.runtime.options import Real, checked
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, blas_on_one_thread, in_background, within
 from mpu_cli.runtime.signals import finally_call
 from mpu_cli.svmlight.reader import Dataset
+from mpu_cli.svmlight.streams import NO_ROOM
 from mpu_cli.version import __version__
 
 # Maximum time to leave a cluster, in seconds.
@@ -44,8 +44,6 @@ _LEAVE = 10.0
 _ATTEMPTS = 100
 # Seconds between checks of finished units, and of the cluster itself.
 _SOON, _NOW_AND_THEN = 0.01, 1.0
-# Error numbers of a full disk.
-_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 # Represents the result of a unit, which stays where it was computed.
 Handle: TypeAlias = Future
 
@@ -159,7 +157,7 @@ class DaskExecutor:
         while cause and not isinstance(cause, OSError):
             cause = cause.__cause__ or cause.__context__
         cause = cause or error
-        full = isinstance(cause, OSError) and cause.errno in _FULL
+        full = isinstance(cause, OSError) and cause.errno in NO_ROOM
         hint = "; is its local directory full, to which it spills?" if full else ""
         raise ClusterError(f"a worker has failed: {type(cause).__name__}: {cause}{hint}")
 
@@ -248,19 +246,16 @@ def _leave(what: Client | LocalCluster, seconds: float) -> None:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Silence Dask's log, and its warnings about large arguments and ports; errors are still raised."""
-    logs = [logging.getLogger("distributed")]
-    for name in logging.root.manager.loggerDict:
-        if name.startswith("distributed.") and logging.getLogger(name).level:  # its level overrides that of the first
-            logs.append(logging.getLogger(name))
-    levels = [log.level for log in logs]
-    for log in logs:
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]
+    levels = {log: log.level for log in map(logging.getLogger, ["distributed", *names])}
+    for log in levels:
         log.setLevel(logging.CRITICAL + 1)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\.")
             yield
     finally:
-        for log, level in zip(logs, levels, strict=True):
+        for log, level in levels.items():
             log.setLevel(level)
 
 

@@ -15,6 +15,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -71,18 +72,14 @@ def as_utf8(stream: Any, source: str) -> Readable:
 
 
 def _recoded(stream: Readable, source: str, encoding: str) -> Iterator[bytes]:
-    decoder, line = codecs.getincrementaldecoder(encoding)(), 1
-    data = b"."
-    while data:
-        data = stream.read(1 << 16)
-        try:
-            text = decoder.decode(data, final=not data)
-        except UnicodeDecodeError as error:
-            raise InputError(
-                source, f"at or after this line, this is not {encoding} text: {error.reason}", line
-            ) from None
-        line += text.count("\n")
-        yield text.encode()
+    line = 1
+    try:
+        for text in codecs.iterdecode(iter(partial(stream.read, 1 << 16), b""), encoding):
+            line += text.count("\n")
+            yield text.encode()
+    except UnicodeDecodeError as error:
+        problem = f"at or after this line, this is not {encoding} text: {error.reason}"
+        raise InputError(source, problem, line) from None
 
 
 def text_lines(source: str | Path, is_ours: bool = False) -> Generator[str, None, None]:

@@ -419,11 +419,8 @@ def open_url(url: str) -> Iterator[Joined]:
 
 
 def _pieces_at(file: Any, url: str) -> Iterator[bytes]:
-    data = b"."
-    while data:
-        with _named(url):
-            data = file.read(_URL_BUFFER_BYTES)
-        yield data
+    with _named(url):
+        yield from iter(partial(file.read, _URL_BUFFER_BYTES), b"")
 
 
 def _http_options(protocol: str) -> dict[str, Any]:

@@ -326,23 +326,19 @@ def iter_stream(
 
     `block_bytes`: number of bytes read at a time. `preamble`: filled in before the first chunk.
     """
-
-    def parse(numbered_block: tuple[int, bytes]) -> Dataset:
-        first_line, block = numbered_block
-        return parse_block(block, first_line, source, reading, run)
-
     begins = Preamble() if preamble is None else preamble
 
-    def below_preamble() -> Iterator[tuple[int, bytes]]:
+    def below_preamble() -> Iterator[tuple[bytes, int]]:
         for first_line, block in blocks(stream, source, block_bytes):
             end = begins.end_in(block, first_line)
             if begins.next_line is None and end < len(block):
                 begins.next_line = block[end:].partition(b"\n")[0]
-            yield first_line + block.count(b"\n", 0, end), block[end:]
+            yield block[end:], first_line + block.count(b"\n", 0, end)
 
     instances = labels = features = 0
     jobs = min(run.threads, _MOST_THREADS)
-    for chunk in map_ahead(parse, below_preamble(), jobs):
+    parse = partial(parse_block, source=source, reading=reading, run=run)
+    for chunk in map_ahead(lambda numbered: parse(*numbered), below_preamble(), jobs):
         if len(chunk):
             instances += len(chunk)
             labels, features = max(labels, chunk.labels.shape[1]), max(features, chunk.features.shape[1])

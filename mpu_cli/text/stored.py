@@ -32,15 +32,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import DataError, InputError, shown
 from mpu_cli.names.label_names import LabelNames, RecordIds
-from mpu_cli.names.naming import (
-    FOLDER,
-    IDS,
-    LABELS,
-    Naming,
-    beside,
-    read_ids,
-    there,
-)
+from mpu_cli.names.naming import FOLDER, IDS, LABELS, Naming, beside, read_ids, there
 from mpu_cli.runtime.files import open_regular
 from mpu_cli.runtime.options import AUTO, options_of
 from mpu_cli.runtime.untrusted import expect, json_value
