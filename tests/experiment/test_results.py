@@ -1,5 +1,4 @@
 import csv
-import json
 import os
 
 import pytest
@@ -47,25 +46,8 @@ def test_what_is_written_is_read_again_but_failures(tmp_path_factory, written):
         assert len(list(csv.DictReader(stream))) == len(written)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "[1]",
-        "[" * 100_000,
-        json.dumps({"settings": SETTINGS})[:-1],
-        json.dumps({"settings": SETTINGS, "rows": 1}),
-        json.dumps({"settings": [], "rows": []}),
-        *(json.dumps({"settings": SETTINGS, "rows": [one]}) for one in (1, {}, row() | {"c": "1"}, row() | {"d": 1})),
-        None,
-    ],
-)
-def test_a_record_of_something_else_is_an_error(tmp_path, content):
-    path = tmp_path / "experiment.json"
-    if content is None:
-        os.mkfifo(path)  # which is not waited for
-    else:
-        path.write_text(content)
+def test_a_record_that_is_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "experiment.json")
     with pytest.raises(InputError, match=r"experiment\.json: .*give another --out"):
         cells.finished(tmp_path, SETTINGS)
 

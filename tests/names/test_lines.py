@@ -31,23 +31,6 @@ def test_utf_16_is_read(file, reader):
     assert outcome("utf-16") == outcome("utf-8")
 
 
-OTHER_FORMATS = {
-    "lz4": b"\x04\x22\x4d\x18",
-    "zip": b"PK\x03\x04 and more\n",
-    "xls": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
-    "feather": b"ARROW1\0\0",
-    "404": b"404: Not Found",
-    "UTF-32": "a b".encode("utf-32"),
-    "zeros": bytes(100),
-}
-
-
-@pytest.mark.parametrize("name", OTHER_FORMATS)
-def test_compressed_data_are_named(file, name):
-    with refused(InputError, "small.txt:1: "):
-        read_names(file(OTHER_FORMATS[name]))
-
-
 @pytest.mark.parametrize("reader", READERS)
 def test_what_has_no_line_ends_does_not_fill_the_memory(reader, file):
     """The error comes after the longest line."""

@@ -140,11 +140,3 @@ def test_a_header_is_one_in_any_mode_and_is_told(tmp_path, caplog, implicit_valu
 def test_a_header_of_two_numbers_has_labels_or_features(tmp_path, text, reading):
     (tmp_path / "x").write_bytes(text)
     assert read(tmp_path / "x", reading).features.indices.tolist() == [4, 5]
-
-
-def test_the_header_of_scores_has_the_number_of_labels(tmp_path):
-    (tmp_path / "x").write_bytes(b"2 6\n4:.5\n5:.5\n")
-    assert len(read(tmp_path / "x", Reading(scores=True))) == 2
-    (tmp_path / "x").write_bytes(b"2 5\n4:.5\n5:.5\n")
-    with refused(InputError, "x:1: "):
-        read(tmp_path / "x", Reading(scores=True))

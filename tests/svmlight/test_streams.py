@@ -13,7 +13,7 @@ import pytest
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.svmlight import reader
-from mpu_cli.svmlight.streams import blocks, open_input, open_output, refuse_unwritable
+from mpu_cli.svmlight.streams import blocks, open_input, open_output
 from tests.golden import refused
 from tests.line_limit import line_limit
 
@@ -130,15 +130,6 @@ def test_a_symbolic_link_stays(tmp_path, exists):
     assert link.is_symlink()
     assert target.read_bytes() == TEXT
     assert len(list(tmp_path.rglob("*"))) == 3
-
-
-@pytest.mark.parametrize("name", ["x.lz4", "x.zip", "x.GZ", "x.txt.Z"])
-def test_a_format_that_is_not_written_is_refused(tmp_path, name):
-    """It was plain text under that name."""
-    for attempt in (write, refuse_unwritable):
-        with refused(MpuError, f"{name}: "):
-            attempt(tmp_path / name)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_devices_without_an_end_are_not_read():

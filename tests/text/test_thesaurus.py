@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import json
 import sys
 
 import pyoxigraph
@@ -28,7 +27,6 @@ TURTLE = f"""
 :all a skos:ConceptScheme ; skos:prefLabel "Our subjects"@en ; skos:hasTopConcept :fruit .
 :round a skos:Collection ; skos:prefLabel "Round ones"@en ; skos:member :apple .
 """
-EMPTY = f'<rdf:RDF xmlns:rdf="{RDF}">\n<rdf:Description {{}}/></rdf:RDF>'
 ENGLISH = [
     ("Apple", "Appel", "https://example.org/apple"),
     ("Fruit", "Fruits", "https://example.org/fruit"),
@@ -78,24 +76,6 @@ def test_a_table_of_annif(read):
     assert labels.names == [("Apple", "https://x.org/1"), ("Pear", "https://x.org/2")]
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "problem"),
-    [
-        ("a.ttl", "@prefix a: <b> .\n\na:b a:c ;; .\n", r"a\.ttl:3: is not Turtle: .*; correct it"),
-        ("a.ttl", "a:b a:c 1 .\n", r"a\.ttl:1: is not Turtle: "),
-        ("a.rdf", EMPTY.format("rdf:ID='1 2'"), r"a\.rdf: is not RDF/XML: 1 2 is not a valid rdf:ID value"),
-        ("a.rdf", EMPTY.format("rdf:about='a:b'").replace("</rdf:RDF>", "\n"), r"a\.rdf:3: the file breaks off here"),
-        ("a.rdf", EMPTY.format("/><a>\udce4</a><rdf:Description"), r"a\.rdf:2: this is not UTF-8 text"),
-        ("a.ttl", "# \u00e4\n<a:b> <a:b> '\udce4' .\n", r"a\.ttl:2: this is not UTF-8 text"),
-        ("a.nt", "<a:b> <a:b> <a:b> .\n<a> <b>", r"a\.nt:2: is not N-Triples: "),
-        ("a.json", "[\n{", r"a\.json:2: is not JSON-LD: "),
-    ],
-)
-def test_what_is_no_thesaurus_is_refused(read, name, text, problem):
-    with pytest.raises(InputError, match=problem):
-        read(name, text)
-
-
 def test_without_pyoxigraph_its_package_is_named(read, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     with refused(MpuError):
@@ -103,15 +83,6 @@ def test_without_pyoxigraph_its_package_is_named(read, monkeypatch):
 
 
 CONCEPT = f"{{}} <{SKOS}prefLabel> {{}} .\n"
-
-
-@pytest.mark.parametrize(
-    "context",
-    ["http://localhost:1/context", "file:///etc/passwd", {"@version": 1.1, "@import": "http://localhost:1/c"}],
-)
-def test_a_context_elsewhere_is_not_fetched(read, context):
-    with refused(InputError, "a.jsonld: "):
-        read("a.jsonld", json.dumps({"@context": context, "@id": "https://a.org/x"}))
 
 
 @pytest.mark.parametrize(
@@ -134,11 +105,6 @@ def test_a_uri_is_one_cell_of_one_line(read):
     lines = labels.lines().splitlines()
     assert len(lines) == 3
     assert all(len(line.split("\t")) == 2 for line in lines)
-
-
-def test_half_of_a_surrogate_is_refused(read):
-    with refused(InputError, "a.nt:2: "):
-        read("a.nt", "\n" + CONCEPT.format("<https://a.org/x>", r'"\uD800"'))
 
 
 @pytest.mark.timeout(20)

@@ -5,7 +5,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS
-from mpu_cli.errors import MpuError
 from mpu_cli.experiment.methods import elkan08
 from tests.core.simulated import as_features, as_labels, hide, linear_problem
 
@@ -60,9 +59,3 @@ def test_a_sample_without_some_labels(variant, monkeypatch):
     made = fit(X, as_labels(Y), cost=10.0, epochs=2, elkan_variant=variant)
     assert ((made.c > 0) & (made.c <= 1)).all()
     assert np.isfinite(made.predict(as_features(X))).all()
-
-
-@pytest.mark.parametrize("options", [{"c_method": "e4"}, {"elkan_variant": "both"}])
-def test_other_estimators_and_variants_are_refused(options):
-    with pytest.raises(MpuError):
-        elkan08.Method(**options)

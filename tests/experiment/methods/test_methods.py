@@ -165,18 +165,3 @@ def test_decisions_are_made_probabilities(problem):
     found = fit(problem, "sklearn.svm:LinearSVC", seed=3).predict(others)
     assert_allclose(found, expit(machine.decision_function(others)), rtol=1e-5)
     assert ((found >= 0.5) == machine.predict(others)).all()
-
-
-@pytest.mark.parametrize(
-    ("label", "problem"),
-    [
-        ("sklearn.ensemble:Forest", "'sklearn.ensemble:Forest' is not a method"),
-        ("nowhere:Forest", "'nowhere:Forest' is not a method (No module named 'nowhere')"),
-        ("sklearn.svm:LinearSVC:trees=3", "'trees'"),
-        ("sklearn.linear_model:Ridge", "is not a scikit-learn classifier"),
-    ],
-)
-def test_what_is_no_classifier_is_told_before_any_data_are_read(run, tmp_path, label, problem):
-    result = run("experiment", "nowhere.svm", "--out", tmp_path / "out", "--methods", f"br,{label}")
-    assert result.exit_code == 2
-    assert problem in result.stderr
