@@ -112,15 +112,6 @@ def test_sparse_scores_are_taken_everywhere(halved):
         np.testing.assert_array_equal(unannotated_posterior(sparse, c).toarray(), unannotated_posterior(scores, c))
 
 
-def test_propensities_may_be_those_of_instances_or_cells(halved, model):
-    X, Y, _ = halved
-    scores, each = model.predict_proba(X), np.array([0.3, 0.5, 0.9])
-    expected = ranking_metrics(Y, scores, propensities=each, k=2)
-    assert ranking_metrics(Y, scores, propensities=np.tile(each, (len(Y), 1)), k=[2]) == expected
-    flat = ranking_metrics(Y, scores, propensities=np.full((len(Y), 1), 0.5))
-    assert flat == ranking_metrics(Y, scores, propensities=[0.5] * 3)
-
-
 def test_c_of_some_labels_is_estimated_and_of_others_given(halved):
     X, _, S = halved
     by_number = MPUClassifier(**QUICK, c=[0.6, np.nan, 0.45]).fit(X, S)

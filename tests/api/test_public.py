@@ -111,15 +111,6 @@ def test_what_is_missing_is_found_out_of_fold(halved, container):
     assert posteriors.sum() == pytest.approx(missing.sum(), rel=0.1)
 
 
-def test_out_of_fold_predictions_are_not_of_models_that_saw_the_instance():
-    rng = np.random.default_rng(0)
-    X, S = np.eye(300), rng.random((300, 2)) < 0.5  # nothing can be learned but by heart
-    model = MPUClassifier(c=1.0, C=1e4, levels=1)
-    found = out_of_fold(X, S, model).probabilities
-    assert (model.fit(X, S).predict_proba(X) > 0.5)[S].all()
-    assert np.ptp(found) < 0.2
-
-
 @slow_uncompiled
 def test_thresholds_are_those_of_a_training(halved):
     X, _, S = halved

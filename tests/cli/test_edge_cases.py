@@ -10,7 +10,6 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.core import stacking
-from mpu_cli.svmlight.reader import read
 from tests.cli import corpus
 from tests.cli.training import QUICK, message
 from tests.golden import assert_worded
@@ -54,33 +53,6 @@ def test_dense_features_with_the_largest_indices_are_learned_without_a_kernel(ru
     lines = (f"{int(a > 0)},{2 + int(b > 0)} 7:{a:.3f} 9:{b:.3f} 2147483646:{z:.3f}\n" for a, b, z in draws)
     source.write_text("".join(lines))
     assert run.json("train", source)["features"] != "rbf"
-
-
-def of_order(exponent: int = 0) -> str:
-    """Thirty instances with two labels; values are of the order of ten to the exponent."""
-    labels = ["1,2" if i % 6 == 0 else "1" if i % 2 == 0 else "2" if i % 3 == 0 else "" for i in range(30)]
-    return "".join(f"{label} 1:{i % 2 + 1}.5e{exponent} 2:-{i % 3}.25e{exponent}\n" for i, label in enumerate(labels))
-
-
-EXTREME = {  # of texts; tests/core has more of numbers
-    "1e37": of_order(37),
-    "1e-300, which is 0": of_order(-300),
-    "1e38 at once with 1e-38": of_order() + "1 2:1e38 3:1e-38\n",
-    "a label with one annotation": of_order() + "9 1:1\n",
-    "a feature of index 500,000": of_order() + "1 500000:1\n",
-}
-
-
-@pytest.mark.parametrize("text", EXTREME.values(), ids=EXTREME)
-def test_weights_and_probabilities_are_finite(run, tmp_path, text):
-    source, model, scores = tmp_path / "x.svm", tmp_path / "x.mpu", tmp_path / "scores.txt"
-    source.write_text(text)
-    run.ok("train", source, *QUICK, "--levels", 2, "-q")
-    assert all(np.isfinite(level.weights).all() for level in bundle.load(model).predictor.levels)
-    run.ok("predict", model, source, "--format", "scores", "-o", scores)
-    probabilities = read(scores).features
-    assert probabilities.shape[0] == text.count("\n")
-    assert ((probabilities.data >= 0) & (probabilities.data <= 1)).all()
 
 
 def test_targets_that_are_no_models_are_refused_first(run, tiny, tmp_path, monkeypatch):

@@ -158,10 +158,3 @@ def test_the_reverse_is_the_inverse():
     calibration = Calibration(np.array([-3.0, 0.0, 2.0]), np.array([-2.0, -1.5, 4.0]))
     predictions = np.array([1e-6, 0.02, 0.3, 0.5, 0.8, 0.99], np.float32)
     assert_allclose(calibration.reverse(calibration(predictions)), predictions, rtol=2e-3)
-
-
-def test_few_predictions_become_what_they_become_among_many():
-    predictions = np.concatenate([np.random.default_rng(0).random(20_000), [0, 1e-30, 1]]).astype(np.float32)
-    calibration = Calibration(np.array([-5.0, -1.0, 2.0]), np.array([-7.0, 0.5, 2.5]))
-    few = [calibration(part) for part in np.array_split(predictions, 100)]
-    assert_array_equal(np.concatenate(few), calibration(predictions))

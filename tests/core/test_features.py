@@ -213,18 +213,6 @@ def test_large_numbers_beside_small_ones_ruin_nothing(kind):
     assert f1_of(plain, X[400:], Y[400:]) < 0.6
 
 
-@pytest.mark.slow
-def test_nothing_changes_for_texts_of_unit_length():
-    X, Y = texts(200)
-    problem = Problem(X, as_labels(Y))
-    (auto, result), (linear, _) = (
-        train(problem, Options(features=features, c=1.0, levels=1)) for features in (None, "linear")
-    )
-    assert result.scaling is result.chosen.estimates.dominating is None
-    for level, other in zip(auto.levels, linear.levels, strict=True):
-        assert np.array_equal(level.weights, other.weights)
-
-
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("name", SCALINGS)
 def test_scaled_features(sparse, name):

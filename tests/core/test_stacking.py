@@ -13,7 +13,7 @@ from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.stacking import StackedModel, train
-from tests.core.simulated import as_features, hide, linear_problem, read_digits
+from tests.core.simulated import as_features, hide, linear_problem
 from tests.core.test_training import as_bytes
 from tests.slow import slow, slow_uncompiled
 
@@ -94,12 +94,6 @@ def test_the_level_with_the_larger_expected_f1_is_the_last(monkeypatch, scale, e
         assert_array_equal(found.actual, of_level.actual)
     assert report.expected_f1 == of_fixed.expected_f1
     assert_array_equal(report.held_out.probabilities, of_fixed.held_out.probabilities)
-
-
-def test_labels_that_depend_on_each_other_get_two_levels(digits):
-    X, Y, _, _ = read_digits(digits)
-    model, _ = train(Problem(X, hide(Y, 0.3)), Options(**GIVEN, levels=None))
-    assert len(model.levels) == 2
 
 
 def test_a_feature_adds_its_weight_to_the_log_odds_of_the_first_level():

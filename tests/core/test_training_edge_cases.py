@@ -44,6 +44,7 @@ DATA = {
     "tiny values": (X * 1e-12, Y),
     "values near the end of 32 bits": (X * 1e37, Y),
     "one huge value": (np.where(np.arange(40)[:, None] == 5, 1e6, X), Y),
+    "one value near the end of 32 bits": (np.where(np.arange(40)[:, None] == 5, 1e38, X), Y),
 }
 OPTIONS = {
     "default": {},

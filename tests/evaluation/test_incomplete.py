@@ -74,21 +74,6 @@ def test_rankings_of_complete_labels_are_the_plain_ones(ranked):
     assert found == pytest.approx({name: plain[name] for name in found}, abs=1e-9)
 
 
-@pytest.mark.slow
-def test_precision_at_k_is_without_bias(ranked):
-    truth, scores = ranked
-    actual = measured(RankingMetrics(KS), truth, scores).results()
-    rng = np.random.default_rng(3)
-    c = rng.uniform(0.2, 0.9, truth.shape[1])  # of each label
-    draws = [corrected_ranking((truth & (rng.random(truth.shape) < c)) / c, scores) for _ in range(20)]
-    for name in draws[0]:
-        values = [draw[name] for draw in draws]
-        error = 4 * np.std(values) / np.sqrt(20)
-        assert np.mean(values) == pytest.approx(actual[name], abs=error)
-    naive = measured(RankingMetrics(KS), truth & (rng.random(truth.shape) < c), scores).results()
-    assert naive["precision_at_1"] < actual["precision_at_1"] - 0.1
-
-
 def test_annotations_are_counted_over_all_chunks():
     annotated = np.array([[1, 0, 0, 1], [1, 0, 0, 0], [0, 0, 0, 0], [1, 0, 1, 0]], bool)
     whole, *parts = csr_array(annotated), csr_array(annotated[:1]), csr_array(annotated[1:, :3])

@@ -7,7 +7,6 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 from mpu_cli.evaluation.compare import Counts, compare, ranking_gains
 from mpu_cli.evaluation.incomplete import corrected
-from mpu_cli.evaluation.metrics import RankingMetrics
 from tests.hypotheses import examples
 
 Q = 5
@@ -39,18 +38,6 @@ def test_metrics_agree_with_scikit_learn_on_the_labels_of_the_truth(seed, n):
         macro = score(truth, predicted, labels=labels, average="macro", zero_division=0) if len(labels) else 0
         assert found[f"macro_{name}"] == pytest.approx(macro)
     assert found["samples_f1"] == pytest.approx(f1_score(truth, predicted, average="samples", zero_division=0))
-
-
-def test_ranking_metrics_are_those_of_a_single_file():
-    rng = np.random.default_rng(1)
-    truth, predicted = draw(rng, 40)
-    scores = np.round(rng.random((40, Q)), 1).astype(np.float32)  # with ties
-    found = compare([counts(truth, predicted, scores)])[0][0]
-    single = RankingMetrics((1, 3))
-    single.add(csr_array(truth), csr_array(scores))
-    expected = single.results()
-    names = ("precision_at_1", "precision_at_3", "ndcg_at_1", "ndcg_at_3")
-    assert {name: found[name] for name in names} == pytest.approx({name: expected[name] for name in names})
 
 
 def test_with_c_they_are_estimates_on_complete_labels():

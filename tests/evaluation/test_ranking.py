@@ -126,16 +126,6 @@ def test_metrics_by_propensities_are_as_they_are_defined(example, propensities, 
     assert found == pytest.approx(propensity_scored(*example, propensities), rel=0, abs=1e-12)
 
 
-def test_unlisted_labels_are_never_retrieved():
-    truth = np.array([[1, 1, 1, 0]], bool)
-    lists = score_lists(np.array([[0.9, 0, 0, 0.5]], np.float32), np.array([[1, 0, 0, 1]], bool))
-    results = rank(truth, lists)
-    assert results["precision_at_3"] == pytest.approx(1 / 3)
-    assert results["ndcg_at_3"] == pytest.approx(1 / (1 + 1 / np.log2(3) + 1 / 2))
-    assert results["coverage_error"] == 4
-    assert results["recall_at_3"] == results["coverage_at_3"] == pytest.approx(1 / 3)
-
-
 def test_no_scores_and_no_labels():
     results = rank(np.zeros((2, 3), bool), csr_array((2, 3), dtype=np.float32))
     assert results["label_ranking_average_precision"] == results["one_error"] == 1
