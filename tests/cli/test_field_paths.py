@@ -4,7 +4,6 @@ import pytest
 
 from tests.cli.tables import records as rows_of
 from tests.cli.tables import write_records
-from tests.cli.training import QUICK
 
 RECORDS = [
     ("a", "red apple sweet", ["fruit"]),
@@ -29,19 +28,6 @@ def books(run, tmp_path):
 
 def labels_of(data):
     return [line.split(" ")[0] for line in data.read_text().splitlines()]
-
-
-def test_another_file_is_vectorised_like_the_first(run, books, tmp_path):
-    later = write(tmp_path / "later.jsonl", RECORDS[::-1])
-    run.ok("vectorize", later, "--like", tmp_path / "books.svm", "-o", tmp_path / "later.svm")
-    assert labels_of(tmp_path / "later.svm") == labels_of(tmp_path / "books.svm")[::-1]
-    assert (tmp_path / "later.text" / "ids").read_text().split() == ["d", "c", "b", "a"]
-
-
-def test_predictions_have_the_ids(run, books, tmp_path):
-    run.ok("train", tmp_path / "books.svm", *QUICK)
-    result = run.ok("predict", tmp_path / "books.mpu", books, "--format", "jsonl")
-    assert [row["id"] for row in rows_of(result.stdout)] == list("abcd")
 
 
 def test_the_page_shows_the_text_of_each_record(run, books, tmp_path):

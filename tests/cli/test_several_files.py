@@ -145,14 +145,6 @@ def test_train_and_predict(run, pair, tiny, tiny_model, tmp_path):
     assert len(set(predicted)) == 1
 
 
-@pytest.mark.parametrize("which", [0, 1])
-def test_evaluate_and_estimate_c(run, pair, tiny, tmp_path, which):
-    (tmp_path / "predicted").write_text("1\n2\n1\n1\n\n")
-    for command, *others in (("evaluate", tmp_path / "predicted"), ("estimate-c",)):
-        of_pair, of_one = (run.json(command, file, *others) for file in (pair[which], tiny))
-        assert of_pair == of_one
-
-
 def test_corrupt_writes_one_file(run, pair, tiny, tmp_path):
     out = tmp_path / "out.svm"
     run.ok("corrupt", pair[0], out, "--missing-rate", 0.4)

@@ -64,9 +64,3 @@ def test_a_bad_line_is_told_by_file_and_line(model, files, targets, on):
     with pytest.raises(InputError, match=r"part-1\.svm:101: "):
         predict_files(model, targets, on=on)
     assert not targets[files[1]].exists()
-
-
-def test_wrong_usage(run, model, files):
-    done = run("predict", model, files[0], "--cluster", "local")
-    assert done.exit_code == 2
-    assert "predictions go to a directory" in done.stderr

@@ -104,12 +104,6 @@ def test_more_labels_than_a_cluster_learns_are_refused(on, tmp_path):
         train(Sources(str(tmp_path / "many.svm")), tmp_path / "a.mpu", OPTIONS, on=on)
 
 
-def test_rules_on_broader_labels_are_refused(sources, files, on, tmp_path):
-    (tmp_path / "rules.tsv").write_text("1\t2\n")
-    with pytest.raises(InputError, match=r"rules\.tsv: says which labels imply others, but a cluster does not use"):
-        train(replace(sources, implied=tmp_path / "rules.tsv"), tmp_path / "a.mpu", OPTIONS, on=on)
-
-
 def test_a_local_cluster_is_not_reached_from_elsewhere():
     with connected(Address(workers=2)):
         listening = [one.laddr.ip for one in psutil.Process().net_connections() if one.status == psutil.CONN_LISTEN]

@@ -6,16 +6,15 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from io import BytesIO, TextIOWrapper
+from io import TextIOWrapper
 from pathlib import Path
 
 import pytest
 
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.svmlight import reader
-from mpu_cli.svmlight.streams import blocks, open_input, open_output
+from mpu_cli.svmlight.streams import open_input, open_output
 from tests.golden import refused
-from tests.line_limit import line_limit
 
 COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 DECOMPRESS = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
@@ -155,25 +154,6 @@ def test_special_files_are_written_directly(tmp_path):
 def test_standard_output(target, capfdbinary):
     write(target)
     assert capfdbinary.readouterr().out == TEXT
-
-
-@pytest.mark.parametrize("block_bytes", [1, 2, 3, 7, 100])
-@pytest.mark.parametrize("data", [b"", b"\n", b"ab\n\nc\nlong line\nx", b"a\nb\n", b"no newline"])
-def test_blocks(data, block_bytes):
-    found = list(blocks(BytesIO(data), "x", block_bytes))
-    assert b"".join(block for _, block in found) == data
-    assert all(block for _, block in found)
-    assert all(block.endswith(b"\n") for _, block in found[:-1])
-
-
-@pytest.mark.parametrize("block_bytes", [1, 3, 5, 6, 100])
-@pytest.mark.parametrize("end", [b"", b"\n", b"\n1\n"])
-def test_a_line_may_be_as_long_as_the_limit(block_bytes, end):
-    data = b"1\n12345" + end
-    with line_limit(5):
-        assert b"".join(block for _, block in blocks(BytesIO(data), "x", block_bytes)) == data
-    with line_limit(4), refused(InputError, "x:2: "):
-        list(blocks(BytesIO(data), "x", block_bytes))
 
 
 @pytest.mark.parametrize("suffix", ["", *COMPRESS])

@@ -109,10 +109,12 @@ def test_several_fields_have_tags():
 
 
 def test_the_format_is_told_or_given():
-    assert form_and_fields("a.csv.gz", None) == ("csv", Fields())
+    forms = {"a.jsonl": "jsonl", "a.ndjson": "jsonl", "a.b.csv.gz": "csv", "a.tsv.xz": "tsv", "NEWS.CSV.ZST": "csv"}
+    assert {name: form_and_fields(name, None) for name in forms} == {n: (form, Fields()) for n, form in forms.items()}
     assert form_and_fields("a.csv", "tsv") == ("tsv", Fields())
-    with refused(InputError):
-        form_and_fields("-", None)
+    for name in ("-", "a.txt"):
+        with refused(InputError):
+            form_and_fields(name, None)
 
 
 NAMES = st.text("ab.", max_size=3)

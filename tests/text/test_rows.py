@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_cli.errors import InputError
-from mpu_cli.text.records import Bad, Row, format_of, read_rows
+from mpu_cli.text.records import Bad, Row, read_rows
 from tests.golden import refused
 from tests.line_limit import line_limit
 
@@ -28,19 +28,6 @@ def table(header: list[str], values: list[list[str]], delimiter: str = ",") -> b
     out = io.StringIO()
     csv.writer(out, delimiter=delimiter).writerows([header, *values])
     return out.getvalue().encode()
-
-
-def test_the_name_tells_the_format():
-    forms = {
-        "a.jsonl": "jsonl",
-        "a.ndjson": "jsonl",
-        "a.b.csv.gz": "csv",
-        "a.tsv.xz": "tsv",
-        "a.csv.ZST": "csv",
-        "NEWS.CSV": "csv",
-    }
-    forms |= {"a.txt": None, "-": None}
-    assert {name: format_of(name) for name in forms} == forms
 
 
 @given(st.lists(st.dictionaries(TEXTS, TEXTS)))

@@ -160,26 +160,10 @@ def test_names_become_vectors_of_unit_length():
     np.testing.assert_allclose(vectors.toarray()[3], both / np.linalg.norm(both), rtol=1e-6)
 
 
-OUT_OF_RANGE = {
-    "analyzer": ["words"],
-    "ngrams": [(2, 1), (1, 100), "1-2"],
-    "stem": ["klingon", "english,klingon", "english,english", "english,", ","],
-    "weighting": [None],
-    "min_df": [0, True],
-    "max_features": [0],
-    "hashing": [31],
-}
-
-
-@pytest.mark.parametrize(
-    ("parameter", "value"), [(name, value) for name, values in OUT_OF_RANGE.items() for value in values]
-)
-def test_a_parameter_out_of_its_range_is_an_error(parameter, value):
-    with refused(DataError):
-        Vectorizer(**{parameter: value}).fit(["a text"])
-
-
-def test_nothing_left_is_an_error():
+def test_a_wrong_parameter_and_nothing_left_are_errors():
+    for wrong in ({"min_df": True}, {"weighting": None}, {"ngrams": "1-2"}, {"ngrams": (2, 1)}):
+        with refused(DataError):
+            Vectorizer(**wrong).fit(["a text"])
     with refused(DataError):
         Vectorizer(min_df=5).fit(["a text"])
     with refused(DataError):
