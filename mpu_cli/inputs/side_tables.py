@@ -29,11 +29,10 @@ from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Preamble, read
 from mpu_cli.svmlight.streams import Source, as_one, files_of, open_input
 
+_NUMBER = r"((?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?|\d+\.)"
 # The end of a line. It is unambiguous, so that matching takes linear time.
-_FREQUENCY = re.compile(r"\s((?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?|\d+\.)\s*(?:#|\Z)", re.ASCII)
-
-
-_EARLIER = re.compile(r"# estimated c (\S+)(?:, 90 % interval (\S+) to (\S+))?", re.ASCII)
+_FREQUENCY = re.compile(rf"\s{_NUMBER}\s*(?:#|\Z)", re.ASCII)
+_EARLIER = re.compile(rf"# estimated c {_NUMBER}(?:, 90 % interval {_NUMBER} to {_NUMBER})?", re.ASCII)
 _WARNING = "# warning: "
 _LONGEST_COMMENT = 10_000  # as for a warning
 
@@ -91,10 +90,7 @@ def _earlier(comments: list[str], rates: np.ndarray) -> EarlierEstimate | None:
     """Return the estimate in comments written by `estimate_lines`."""
     for line in comments:
         if match := _EARLIER.fullmatch(line):
-            try:
-                c, *interval = (float(number) for number in match.groups() if number is not None)
-            except ValueError:
-                continue
+            c, *interval = (float(number) for number in match.groups() if number is not None)
             warnings = tuple(other.removeprefix(_WARNING) for other in comments if other.startswith(_WARNING))
             return EarlierEstimate(rates, c, (interval[0], interval[1]) if interval else None, warnings)
     return None

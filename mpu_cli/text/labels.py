@@ -79,8 +79,6 @@ class Labels:
 
     def number(self, name: str) -> int | None:
         """Return the number of the label with this name, or None."""
-        if (number := self._numbers.get(name)) is not None:  # most are in NFC, and it takes time
-            return number
         name = composed(name)
         number = self._numbers.get(name) or self._numbers.get(without_brackets(name))
         if number is None and name.startswith("http://"):

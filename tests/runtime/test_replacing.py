@@ -78,17 +78,6 @@ def write(path, name) -> None:
         replace()
 
 
-def test_the_old_one_stays_where_it_fails(tmp_path):
-    write(tmp_path / "a", "one")
-    with pytest.raises(ZeroDivisionError), replacing_directory(tmp_path / "a") as (work, _):
-        (work / "two").write_text("")
-        1 / 0  # noqa: B018
-    with replacing_directory(tmp_path / "a"):
-        assert names(tmp_path / "a") == {"one"}
-    assert names(tmp_path) == {"a"}
-    assert names(tmp_path / "a") == {"one"}
-
-
 def test_the_one_of_a_living_process_is_left_alone_and_takes_the_place_of_what_came_between(tmp_path):
     with replacing_directory(tmp_path / "a") as (work, replace):
         (work / "one").write_text("")
