@@ -297,16 +297,16 @@ class RecordReader:
     def _choose_tags(self, first: list[Mapping[str, object]]) -> None:
         """Find the fields that are tags: all named ones or, if no field lists tags, two or more others."""
         fields = self.fields
-        names = fields.tags
-        if not fields.needs_tags:
-            is_there = any(holder(one, name) for one in first for name in names)
-            others = {*fields.text, fields.id, fields.group}
-            names = () if is_there or not first else tuple(name for name in first[0] if name not in others)
+        if fields.needs_tags:  # some of them may have no value in the first records
+            values = [value_of(one, name) for one in first for name in fields.tags]
+            self.fields = replace(fields, are_tags=_are_flags(values))
+            return
+        is_there = any(holder(one, name) for one in first for name in fields.tags)
+        others = {*fields.text, fields.id, fields.group}
+        names = () if is_there or not first else tuple(name for name in first[0] if name not in others)
         found = tuple(name for name in names if _are_flags([value_of(one, name) for one in first]))
-        if found == fields.tags or (len(found) > 1 and not fields.needs_tags):
-            self.fields = replace(fields, tags=found, are_tags=True)
-        else:
-            self.fields = replace(fields, are_tags=False)
+        is_found = len(found) > 1
+        self.fields = replace(fields, tags=found if is_found else fields.tags, are_tags=is_found)
 
     def _choose_others(self, first: Row) -> None:
         fields = self.fields

@@ -91,7 +91,8 @@ def test_a_tag_in_brackets_is_a_tag(text):
 def test_fields_of_0_and_1_are_tags(values, named):
     yes, no = values
     rows = [{"text": "t", "id": "1", "n": 1, "a": yes, "b": no}, {"text": "u", "id": "0", "n": 7, "a": yes, "b": yes}]
-    fields = {"tags": ("a", "b"), "needs_tags": True} if named else {}
+    rows = [row | {"c": ""} for row in rows]
+    fields = {"tags": ("a", "b", "c"), "needs_tags": True} if named else {}
     found = records(*rows, are_tags=None, **fields)
     assert [record.tags for record in found] == [("a",), ("a", "b")]
     assert [record.tags for record in records(*rows)] == [(), ()]
