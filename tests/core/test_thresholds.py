@@ -52,16 +52,6 @@ def test_the_threshold_is_in_the_middle_between_what_is_predicted_and_what_is_no
     assert threshold == pytest.approx((low + high) / 2, rel=1e-3)
 
 
-@pytest.mark.parametrize("c", [0.2, 0.4, 0.7, np.array([0.2, 0.4, 0.6, 0.8, 1.0])], ids=str)
-def test_estimate_from_incomplete_labels_is_that_of_complete_ones(c):
-    P, Y, S = simulated(n=20_000, c=c)
-    threshold, f1 = pooled_threshold(held(P, S, c))
-    true = {t: micro_f1(Y, t <= P) for t in [threshold, *np.linspace(0.05, 0.95, 91)]}
-    assert f1 == pytest.approx(true[threshold], abs=0.02)
-    assert max(true.values()) - true[threshold] < 0.01
-    assert micro_f1(S, threshold <= P) < f1 - 0.1 or np.ndim(c)
-
-
 @pytest.mark.parametrize("error", [0.0, 0.05])
 def test_the_interval_covers_the_f1_of_complete_labels(error):
     """By the sampling of 150 instances, and by an estimate of c with this standard error."""
