@@ -22,14 +22,8 @@ If c is known, these are unbiased: the counts; the precision before clipping, an
 the mean is clipped; the recall of a label with an annotation, if c is the same wherever it is true; and P@k, where each
 hit gains 1 / c, before clipping. F1, a ratio of estimates, is accurate with many annotations.
 
-**Propensities.** The propensity of a label is the probability that it is annotated if it is true.
-
-A propensity model computes propensities. The model of Jain et al. depends only on the number of annotations::
-
-    propensity = 1 / (1 + C (annotations + B)^-A)        C = (log instances - 1) (B + 1)^A
-
-A and B were fitted to two collections, Wikipedia's categories and Amazon's related products. For other collections they
-are an assumption that their own data cannot confirm. Schultheis et al. discuss the consequences for metrics.
+**Propensities.** The propensity of a label is the probability that it is annotated if it is true. The model of Jain et
+al. computes it from the number of annotations: docs/guide/researcher.md, "What a propensity is, and what it is not".
 
 **Propensity-scored metrics.** A retrieved true label gains 1 / propensity instead of 1, so rare labels count more. The
 sum over all instances is divided by the largest sum that any ranking can reach: by ranking the true labels in
@@ -43,8 +37,6 @@ References
 ----------
 Jain, Prabhu, Varma, "Extreme Multi-label Loss Functions for Recommendation, Tagging, Ranking and Other Missing Label
 Applications", KDD 2016, Sections 4 and 6.
-Schultheis, Wydmuch, Babbar, Dembczyński, "On Missing Labels, Long-tails and Propensities in Extreme Multi-label
-Classification", KDD 2022.
 """
 
 from collections.abc import Iterable
