@@ -40,23 +40,6 @@ def test_both_files_are_one(pair, tmp_path):
     assert as_one([labels, "other.svm"]) == Files([features, "other.svm"])
 
 
-@pytest.mark.parametrize(
-    ("features", "labels"),
-    [
-        (b"1,2 0:1\n", b"1 3\n2:1\n"),  # no header: labels are in the first file
-        (b"1 2\n0:1\n", b"2:0.5\n"),  # predictions
-        (b"1 2 3\n0 0:1\n", b"1 3\n2:1\n"),
-        (b"1 2\n0:1\n", None),
-    ],
-)
-def test_files_that_are_no_pair(tmp_path, features, labels):
-    (tmp_path / "X.txt").write_bytes(features)
-    if labels is not None:
-        (tmp_path / "Y.txt").write_bytes(labels)
-    with open_input(tmp_path / "X.txt") as stream:
-        assert stream.read() == features
-
-
 def test_the_damaged_file_is_named(pair):
     for path in pair:
         if path.suffix == ".gz":

@@ -113,30 +113,3 @@ def test_reading_ahead_is_bounded_and_ends_with_the_consumer(jobs):
     for reader in readers:
         reader.join(timeout=10)
         assert not reader.is_alive()
-
-
-@pytest.mark.parametrize(("implicit_values", "level"), [(False, "INFO"), (True, "WARNING")])
-def test_a_header_is_one_in_any_mode_and_is_told(tmp_path, caplog, implicit_values, level):
-    """With implicit values it might be an instance, of a label that happens to be the number of the others."""
-    caplog.set_level("INFO", "mpu_cli")
-    (tmp_path / "x").write_bytes(b"#\n2 6 3\n1 4:1\n2 5:1\n")
-    assert read(tmp_path / "x", Reading(implicit_values)).labels.indices.tolist() == [1, 2]
-    (record,) = caplog.records
-    assert record.levelname == level
-    assert "x:2: is a header: 2 instances, labels 0 to 2, features 0 to 5" in record.message
-
-
-@pytest.mark.parametrize(
-    ("text", "reading"),
-    [
-        *(
-            (text, Reading(implicit))
-            for text in (b"2 3\n1 4:1\n2 5:1\n", b"2 6\n 4:1\n 5:1\n")
-            for implicit in (False, True)
-        ),
-        (b"2 3\n? 4:1\n7 5:1\n", Reading(labels=False)),
-    ],
-)
-def test_a_header_of_two_numbers_has_labels_or_features(tmp_path, text, reading):
-    (tmp_path / "x").write_bytes(text)
-    assert read(tmp_path / "x", reading).features.indices.tolist() == [4, 5]
