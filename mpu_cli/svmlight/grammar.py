@@ -182,7 +182,7 @@ def _parse(text: bytes, reading: Reading) -> Instance:
     features: dict[int, float] = {}
     for token in tokens:
         index, value = _parse_feature(token, reading)
-        if _float32(features.setdefault(index, value)) != _float32(value):
+        if (first := features.setdefault(index, value)) != value and _float32(first) != _float32(value):
             raise ValueError(f"index {index} has two values in this line; keep one")
     return labels, list(features), list(features.values())
 
