@@ -153,15 +153,6 @@ def test_a_dangling_link_is_refused(path):
         check_target(path)
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "level0-0123456789abcdef.npz.bak", "manifest.json~", "LEVEL0.npz"])
-def test_a_directory_with_other_files_is_refused_and_left_alone(saved, name):
-    (saved / name).write_text("mine")
-    before = contents(saved)
-    with refused(ModelError, "news.mpu: "):
-        bundle.save(make_model(1), saved)
-    assert contents(saved) == before
-
-
 @pytest.mark.parametrize("keep", [None, 1])
 def test_a_manifest_without_end_is_not_read_into_memory(saved, keep):
     with (saved / "manifest.json").open("r+b") as file:

@@ -62,19 +62,6 @@ def test_a_stream_that_is_another_file_of_the_command(start, folder, stream, arg
     assert (folder / "x.svm").read_text() == TINY
 
 
-@pytest.mark.parametrize(
-    "text", ["{}", '{"name": "my web app"}', "", "[]", '{"format": "another", "labels": []}', "\0\0"]
-)
-def test_a_directory_with_another_manifest_is_left_alone(run, folder, text):
-    app = folder / "app"
-    app.mkdir()
-    (app / "manifest.json").write_text(text)
-    result = run("train", folder / "x.svm", "-o", app, *QUICK)
-    assert result.exit_code == 1
-    assert "manifest.json" in result.stderr.splitlines()[-1]
-    assert contents(app) == {"manifest.json": text.encode()}
-
-
 @pytest.mark.parametrize("damage", [b"", b"\0" * 100, b'{"format": "mpu mod', b'{\n "format": "mpu model",\n'])
 def test_a_damaged_model_can_be_trained_again(run, folder, damage):
     (folder / "x.mpu" / "manifest.json").write_bytes(damage)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mpu_cli.cli.actions import vectorize as command
 from mpu_cli.cli.actions.vectorize import vectorize
-from mpu_cli.errors import CONTROL, InputError, MpuError
+from mpu_cli.errors import CONTROL, InputError
 from mpu_cli.inputs.side_tables import read_groups
 from mpu_cli.names.naming import BESIDE, read_ids
 from mpu_cli.svmlight.reader import read
@@ -167,16 +167,6 @@ def test_a_file_that_is_edited_between_the_two_passes_is_an_error(source, tmp_pa
     with refused(InputError, "news.jsonl: "):
         vectorize(source, tmp_path / "a.svm")
     assert not (tmp_path / "a.svm").exists() and not (tmp_path / "a.text").exists()
-
-
-@pytest.mark.parametrize("name", ["a.text", "a.text/letter"])
-def test_what_is_no_directory_of_ours_is_left_alone(source, tmp_path, name):
-    (tmp_path / name).parent.mkdir(exist_ok=True)
-    (tmp_path / name).write_text("mine")
-    with refused(MpuError, "a.text: "):
-        vectorize(source, tmp_path / "a.svm")
-    assert (tmp_path / name).read_text() == "mine"
-    assert not (tmp_path / "a.svm").exists()
 
 
 def test_a_directory_that_does_not_fit(made, source, tmp_path):

@@ -131,13 +131,6 @@ def test_a_symbolic_link_stays(tmp_path, exists):
     assert len(list(tmp_path.rglob("*"))) == 3
 
 
-def test_devices_without_an_end_are_not_read():
-    with refused(InputError, "/dev/zero: "), open_input("/dev/zero"):
-        pass
-    with open_input("/dev/null") as stream:
-        assert stream.read() == b""
-
-
 def test_special_files_are_written_directly(tmp_path):
     write("/dev/null")
     assert Path("/dev/null").is_char_device()
