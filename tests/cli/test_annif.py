@@ -124,11 +124,6 @@ def test_documents_are_regular_files(run, tmp_path, name):
     assert result.exit_code == 0 if name == "a.key" else message(result)  # a key of no document
 
 
-def test_documents_that_are_deep(run, tmp_path):
-    (tmp_path / "a.json").write_text('{"text": "x", "y": ' + "[" * 99_999 + "]" * 99_999 + "}")
-    message(run("vectorize", tmp_path, "-o", tmp_path / "o.svm"))
-
-
 def test_documents_have_a_longest(run, tmp_path):
     """A sparse file of 1 GB took 14 GB."""
     for name in ("a.txt", "a.json"):

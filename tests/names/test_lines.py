@@ -8,7 +8,6 @@ from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.naming import read_implications, read_names
 from mpu_cli.review.decisions import read_cells
-from mpu_cli.text.records import open_records
 from tests.golden import refused
 
 # Whoever reads a small text file of strangers.
@@ -43,14 +42,6 @@ def test_what_has_no_line_ends_does_not_fill_the_memory(reader, file):
 def test_a_byte_order_mark_and_crlf_do_no_harm(file):
     assert frequencies_of_file(file(b"\xef\xbb\xbf3 0.5\r\n4 1\r\n"))[0] == {3: 0.5, 4: 1}
     assert list(text_lines(file(b"\xef\xbb\xbf\xef\xbb\xbfa\r\nb"))) == ["\ufeffa", "b"]
-
-
-def test_a_line_that_is_not_utf_8_is_named(file):
-    small = file(b"a\nb\xe9\nc\xfc")
-    with refused(InputError, "small.txt:2: "):
-        list(text_lines(small))
-    with refused(InputError, "small.txt:2: "), open_records(small.parent) as stream:
-        stream.read()
 
 
 def test_little_compressed_data_do_not_fill_the_memory(tmp_path):
