@@ -217,17 +217,6 @@ def test_predicted_instances_widen_it():
 
 
 @pytest.mark.slow
-def test_the_kernels_find_the_same_list(drawn):
-    pytest.importorskip("numba")
-    lists = [
-        sample_negatives(LearningTask(*drawn, SETTINGS, Run(kernel=name), prune=0.1)) for name in ("numpy", "numba")
-    ]
-    assert_array_equal(lists[0].group_of, lists[1].group_of)
-    learned = [one.instances.toarray() for one in lists]
-    assert (learned[0] != learned[1]).mean() < 1e-3  # where two groups are as near, they may differ
-
-
-@pytest.mark.slow
 def test_it_is_about_as_good_as_all_instances(monkeypatch):
     matrix, annotated, _ = problem(n=2000)
     test, _, truth = problem(seed=1, n=1000)
