@@ -65,19 +65,6 @@ def test_reviews_by_id_or_number(run, books, tmp_path, file, case):
     assert run("review", books.data, "--suggestions", checked, "-o", tmp_path / "r.html").exit_code == 1  # all decided
 
 
-REFUSED = {
-    "2\tb0\tfruit\tyes": "checked.tsv:2: instance 2 has the id 'b1', and not 'b0'",
-    "\tb99\tfruit\tyes": "checked.tsv:2: no record has the id 'b99'",
-    "\t\tfruit\tyes": "checked.tsv:2: instance '' is not an instance number",
-}
-
-
-@pytest.mark.parametrize("row", REFUSED)
-def test_ids_that_do_not_fit_are_refused(run, books, file, row):
-    checked = file(f"instance\tid\tlabel\tverdict\n{row}\n", "checked.tsv")
-    assert REFUSED[row] in message(run("train", books.data, "--reviewed", checked, *QUICK, "-q"))
-
-
 def test_numbers_of_labels_are_read_where_names_are_not(run, tmp_path, file):
     (tmp_path / "n.svm").write_text("1 1:1\n2 2:1\n" * 10)
     checked = file("instance\tlabel\tnumber\tverdict\n1\tsports\t2\tyes\n", "checked.tsv")
