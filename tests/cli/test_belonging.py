@@ -33,23 +33,11 @@ COMMANDS = {
     "train": lambda f: ("train", f / "v.svm", *QUICK, "-o", f / "out"),
     "suggest": lambda f: ("suggest", f / "v.svm", *QUICK, "-o", f / "out"),
     "review": lambda f: ("review", f / "v.svm", "-o", f / "out"),
-    "estimate-c": lambda f: ("estimate-c", f / "v.svm", "--per-label"),
     "evaluate": lambda f: ("evaluate", f / "v.svm", f / "v.mpu", "--per-label", "--json"),
 }
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_names_of_other_data_are_refused(run, folder, command):
-    arguments = COMMANDS[command](folder)
-    run.ok(*arguments)
-    assert (folder / "v.svm").read_bytes() != (folder / "w.svm").read_bytes()
-    (folder / "v.svm").write_bytes((folder / "w.svm").read_bytes())
-    (folder / "out").rename(folder / "earlier") if (folder / "out").exists() else None
-    message(run(*arguments))
-    assert not (folder / "out").exists()
-
-
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "estimate-c"])
 def test_with_names_of_its_own_the_rest_is_left_out(run, mixed, command):
     result = run.ok(*COMMANDS[command](mixed), "--labels", mixed / "w.text" / "labels")
     assert ("v.text: belongs to other data" in result.stderr) == (command.split()[0] in ("train", "suggest"))
@@ -66,13 +54,6 @@ def test_a_vectoriser_that_lost_a_file_is_missed(run, folder, lost):
     result = run.ok(*COMMANDS["train"](folder))
     assert "warning: the model will not be able to read texts" in result.stderr
     assert not run.json("info", folder / "out")["knows_texts"]
-
-
-@pytest.mark.parametrize("form", ["jsonl", "tsv"])
-def test_ids_of_other_data_are_refused(run, mixed, form):
-    message(run("predict", mixed / "w.mpu", mixed / "v.svm", "--format", form, "-o", mixed / "out"))
-    assert not (mixed / "out").exists()
-    run.ok("predict", mixed / "w.mpu", mixed / "v.svm", "-o", mixed / "out")  # needs no ids
 
 
 def test_a_compressed_copy_belongs_to_the_same_directory(run, folder):
