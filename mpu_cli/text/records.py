@@ -305,8 +305,7 @@ class RecordReader:
         others = {*fields.text, fields.id, fields.group}
         names = () if is_there or not first else tuple(name for name in first[0] if name not in others)
         found = tuple(name for name in names if _are_flags([value_of(one, name) for one in first]))
-        is_found = len(found) > 1
-        self.fields = replace(fields, tags=found if is_found else fields.tags, are_tags=is_found)
+        self.fields = replace(fields, tags=found, are_tags=True) if len(found) > 1 else replace(fields, are_tags=False)
 
     def _choose_others(self, first: Row) -> None:
         fields = self.fields

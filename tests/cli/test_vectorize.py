@@ -143,7 +143,10 @@ def test_an_accent_may_be_a_character_of_its_own(run, tmp_path, first):
         ("text,tags\na,x|y\nb,x\nc,y\nd,y\n", "such as 'x|y': if vertical bars separate these, --separator '|'"),
         ("text,tags\na,0 1\nb,1 1\n", "the only tags are 0 and 1"),
         ("text,tags\na,\nb,\n", "no record has tags, so there is nothing to learn: the field 'tags' is empty"),
-        ("text,x,y\na,0,1\nb,1,1\n", "2 fields of 0 and 1, each read as a tag: x, y; --tags names others"),
+        (
+            "text,x,y,n\na,0,1,\nb,1,1,\n",
+            "2 fields of 0 and 1, each read as a tag: x, y; not read: n; --tags names others",
+        ),
     ],
 )
 def test_what_the_tags_look_like_is_said(run, tmp_path, text, words):

@@ -279,12 +279,10 @@ class _Reader:
         """Return the option that names another field, if a problem is that a field is missing."""
         fields = self.fields
         options = {"text": fields.text, "tags": fields.tags, "id": (fields.id,), "group": (fields.group,)}
-        missing = (
-            f"; --{option} names the one that has the {option}"
-            for option, names in options.items()
-            if any(problem.startswith(f"there is no field {name!r}") for name in names)
-        )
-        return next(missing, "")
+        for option, names in options.items():
+            if any(problem.startswith(f"there is no field {name!r}") for name in names):
+                return f"; --{option} names the one that has the {option}"
+        return ""
 
 
 def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels) -> Vectorization:
@@ -335,8 +333,11 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Sequence[tuple[str, ..
             f"{field_list(reader.first.fields)}"
         )
     if is_new and fields.are_tags:
-        names = abridged(fields.tags[:MOST_SHOWN], len(fields.tags))
-        yield f"{counted(len(fields.tags), 'field')} of 0 and 1, each read as a tag: {names}; --tags names others"
+        read = {*fields.text, *fields.tags, fields.id, fields.group}
+        others = [name for name in reader.first.fields if name not in read and not fields.needs_tags]
+        names, unread = (abridged(some[:MOST_SHOWN], len(some)) for some in (fields.tags, others))
+        rest = f"; not read: {unread}" * bool(others)
+        yield f"{counted(len(fields.tags), 'field')} of 0 and 1, each read as a tag: {names}{rest}; --tags names others"
     elif is_new and tags and writer.annotations and all(map(_VECTOR.fullmatch, known)):
         yield (
             "the only tags are 0 and 1: if they say which tags of a list are true, write the names of these, or a "
