@@ -118,8 +118,7 @@ class Columns:
         """Return the features that occur in any of these matrices of equal width."""
         width = matrices[0].shape[1]
         if width > _MOST_LOOKED_UP:
-            every = np.unique(np.concatenate([np.unique(matrix.indices) for matrix in matrices]))
-            return cls(every.astype(np.int32), width)
+            return cls(distinct(*(matrix.indices for matrix in matrices)).astype(np.int32), width)
         occurs = np.zeros(width, bool)
         for matrix in matrices:
             for start in range(0, matrix.nnz, _ENTRIES):  # NumPy copies the indices as 64-bit numbers
@@ -191,6 +190,12 @@ def with_width(matrix: csr_array, width: int) -> csr_array:
 def with_values(matrix: csr_array, values: np.ndarray) -> csr_array:
     """Return a matrix with other values in the same stored entries."""
     return csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def distinct(first: np.ndarray, *others: np.ndarray) -> np.ndarray:
+    """Return the distinct numbers, from 0, in arrays, ascending; fast if there are many, and merges ascending runs."""
+    numbers = np.sort(np.concatenate([first, *others]), kind="stable")
+    return numbers[np.diff(numbers, prepend=-1) > 0]
 
 
 def entry_rows(matrix: csr_array) -> np.ndarray:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import entry_rows
+from mpu_cli.core.features import distinct, entry_rows
 from mpu_cli.core.frequency.estimators import Z_90, wilson
 from mpu_cli.core.predictions import f1_score, values_at
 from mpu_cli.errors import MpuError
@@ -70,12 +70,6 @@ def entries_in(matrix: csr_array, other: csr_array) -> np.ndarray:
     return np.isin(keys, other_keys, assume_unique=True)
 
 
-def merge_labels(first: np.ndarray, *others: np.ndarray) -> np.ndarray:
-    """Return the distinct labels in arrays of labels, ascending; fast if the first is long and ascending."""
-    labels = np.sort(np.concatenate([first, *others]), kind="stable")  # this merges ascending runs, unlike np.unique
-    return labels[np.diff(labels, prepend=-1) > 0]
-
-
 @dataclass
 class LabelSetMetrics:
     """Counts of true and predicted labels, for the metrics of label sets.
@@ -97,7 +91,7 @@ class LabelSetMetrics:
         """Add a chunk of label sets: csr_array of bool, shapes (n, Q) and (n, R); stored entries are in the set."""
         hit = entries_in(predicted, truth)
         occurring = {"true_positives": predicted.indices[hit], "predicted": predicted.indices, "support": truth.indices}
-        labels = merge_labels(self.labels, *occurring.values())
+        labels = distinct(self.labels, *occurring.values())
         places = np.searchsorted(labels, self.labels)
         for name, numbers in occurring.items():
             counts = np.bincount(np.searchsorted(labels, numbers), minlength=len(labels))
@@ -246,19 +240,18 @@ class RankingMetrics:
         np.maximum.at(coverage, hits.rows, hits.last)
         self._coverage_is_q += int(np.count_nonzero(unlisted))
 
-        self._true_labels = merge_labels(self._true_labels, truth.indices)
+        self._true_labels = distinct(self._true_labels, truth.indices)
         top_is_true = (hits.first == 1) / (hits.last - hits.first + 1)
         self._sums += [average_precision, coverage[unlisted == 0].sum(), top_is_true.sum()]
         self._retrieved = [
-            merge_labels(labels, hits.labels[hits.last <= k])
-            for labels, k in zip(self._retrieved, self.ks, strict=True)
+            distinct(labels, hits.labels[hits.last <= k]) for labels, k in zip(self._retrieved, self.ks, strict=True)
         ]
         (retrieved, discounted), most = gains_at(hits, truth, self.ks)
         at_k = np.array([retrieved, divide(discounted, most), divide(retrieved, true_sizes)]).sum(axis=2)
         at_k[0] /= self.ks
         self._at_k += at_k
 
-        self.labels = merge_labels(self.labels, truth.indices, scores.indices)
+        self.labels = distinct(self.labels, truth.indices, scores.indices)
         self.instances += n
 
     def results(self) -> dict[str, float]:
