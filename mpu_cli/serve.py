@@ -84,9 +84,8 @@ class Loaded:
             state = {path / name: state_of(path / name) for name in names}
             if manifest == manifest_of(path):
                 break
-        vectorizer = (
-            None if model.packed_vectorizer is None else Vectorizer.of(unpacked(model.packed_vectorizer, str(path)))
-        )
+        packed = model.packed_vectorizer
+        vectorizer = None if packed is None else Vectorizer.of(unpacked(packed, str(path)))
         loaded = cls(run, fill_implied, model, vectorizer, version_of(manifest), state)
         # The first prediction loads the names and compiles the kernels; no request should wait for that.
         loaded.answer(Asked(csr_array((1, 1), dtype=np.float32), 1))

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -128,7 +129,7 @@ def read_groups(source: str | Path, n: int) -> InstanceGroups:
     `source`: UTF-8 text, plain or compressed. An empty line: the instance is in the unnamed group.
     Raises InputError (the file cannot be read, or has the wrong number of lines).
     """
-    lines = [line.strip() for _, line in zip(range(n + 1), text_lines(source), strict=False)]
+    lines = [line.strip() for line in islice(text_lines(source), n + 1)]
     if len(lines) != n:
         how = "more" if len(lines) > n else f"{len(lines):,}"
         problem = f"has {how} lines, and there are {counted(n, 'instance')}: line k is for instance k"
@@ -149,10 +150,7 @@ def read_scores(
     Raises InputError (the file cannot be read, its number of instances or its labels differ, or a score is not from 0
     to 1), TooLargeError (the scores do not fit in memory).
     """
-
-    def wrong(problem: str) -> InputError:
-        return InputError(source, problem)
-
+    wrong = partial(InputError, source)
     refuse_large_predictions(n, len(ids))
     scores = np.empty((n, len(ids)), np.float32)
     scores[:] = 0
@@ -215,7 +213,7 @@ def _refused(path: str | Path, instance: int, problem: str) -> InputError:
         lines = enumerate(iter(stream.readline, b""), 1)
         preamble = Preamble()
         there = (n for n, line in lines if not preamble.end_in(line, n) and not line.startswith(b"#"))
-        line = next((number for i, number in enumerate(there) if i == instance), None)
+        line = next(islice(there, instance, None), None)
     return InputError(path, problem, line)
 
 

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,10 +77,9 @@ def find_names(source: Source) -> Path | None:
     if (own := place_beside(source, ".labels")) is None:
         return None
     for file in dict.fromkeys((own, own.with_name(f"{own.stem.removesuffix('-train')}.labels"))):
-        if file.is_file() and not file.samefile(source):
-            first = (line for _, line in zip(range(_LOOKED_AT), text_lines(file), strict=False))
-            if not all(map(_NUMBERS.fullmatch, first)):
-                return file
+        is_another = file.is_file() and not file.samefile(source)
+        if is_another and not all(map(_NUMBERS.fullmatch, islice(text_lines(file), _LOOKED_AT))):
+            return file
     return None
 
 
