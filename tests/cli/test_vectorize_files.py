@@ -169,15 +169,6 @@ def test_a_file_that_is_edited_between_the_two_passes_is_an_error(source, tmp_pa
     assert not (tmp_path / "a.svm").exists() and not (tmp_path / "a.text").exists()
 
 
-def test_a_directory_that_does_not_fit(made, source, tmp_path):
-    with refused(InputError):
-        vectorize(source, tmp_path / "b.svm", like=tmp_path / "other.svm")
-    with (made.with_name("news.text") / "labels").open("a") as file:
-        file.write("another\n")
-    with refused(InputError, "labels: "):
-        vectorize(source, tmp_path / "b.svm", like=made)
-
-
 @pytest.mark.parametrize("mark", ["\ufeff", "\ufeffx", "\ufeff\ufeff"])
 def test_a_byte_order_mark_is_part_of_a_name_and_of_an_id(tmp_path, mark):
     """Also where the file of names, or of ids, begins with it."""
