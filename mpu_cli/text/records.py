@@ -151,11 +151,9 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
                 too_long = f"a value is longer than {MAX_LINE_BYTES:,} characters; is a quotation mark not closed?"
                 raise InputError(source, too_long, first) from None
             if "end of data" in str(error):
-                raise InputError(
-                    source, "an opening quotation mark on this line or below is never closed", first
-                ) from None
-            as_quotes = "a quotation mark within quotation marks is written twice"
-            wrong = f"this is not a row of a table ({error}); {as_quotes}"
+                unclosed = "an opening quotation mark on this line or below is never closed"
+                raise InputError(source, unclosed, first) from None
+            wrong = f"this is not a row of a table ({error}); a quotation mark within quotation marks is written twice"
             problem = problem or (OLD_LINE_ENDS if "new-line" in str(error) else wrong)
         finally:
             csv.field_size_limit(largest)

@@ -154,6 +154,12 @@ def test_what_the_tags_look_like_is_said(run, tmp_path, text, words):
     assert words in run("vectorize", tmp_path / "a.csv", "--analyzer", "char", "-o", tmp_path / "a.svm").stderr
 
 
+def test_a_field_of_0_and_1_beside_other_tags_is_said_to_be_no_tag(run, tmp_path):
+    (tmp_path / "a.csv").write_text("text,x,y\na law,0,b;c\na match,1,c\n")
+    found = run("vectorize", tmp_path / "a.csv", "--tags", "x", "--tags", "y", "-o", tmp_path / "a.svm")
+    assert "a field of 0 and 1 is itself a tag only if --tags names only such fields" in found.stderr
+
+
 @pytest.mark.parametrize("indent", [None, 1])
 @pytest.mark.skipif(shutil.which("jq") is None, reason="the message names jq")
 def test_the_command_in_a_message_makes_records_of_an_array(run, tmp_path, monkeypatch, indent):

@@ -343,6 +343,8 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Sequence[tuple[str, ..
             "the only tags are 0 and 1: if they say which tags of a list are true, write the names of these, or a "
             "field of 0 and 1 for each"
         )
+    elif is_new and len(fields.tags) > 1 and known >= {"0", "1"}:
+        yield "0 and 1 are read as tags: a field of 0 and 1 is itself a tag only if --tags names only such fields"
     for separator, name in {" ": "blanks", **_SEPARATORS}.items():
         several = sorted(tag for tag in known if separator in tag)
         joined = [tag for tag in several if known.issuperset(map(str.strip, tag.split(separator)))]
