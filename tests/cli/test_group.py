@@ -1,4 +1,3 @@
-import json
 import re
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from click.testing import CliRunner
 
 from mpu_cli import __version__
 from mpu_cli.cli import CleanErrors, messages, mpu
-from mpu_cli.cli.messages import output_report, print_table, progress
+from mpu_cli.cli.messages import print_table, progress
 from mpu_cli.cli.options import run_options
 from mpu_cli.errors import InputError, MpuError
 
@@ -93,12 +92,6 @@ def test_jobs_are_at_most_the_cores(monkeypatch, given, used):
     group = run_options("jobs")
     go = click.Command("go", params=[*group.options])
     assert group.make(**go.make_context("go", ["-j", given]).params).jobs == used
-
-
-def test_json_has_null_for_nan(capsys):
-    messages.reset()
-    output_report({"a": float("nan"), "b": [1, float("nan"), {"c": 0.5}]}, True, print)
-    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [1, None, {"c": 0.5}], "warnings": []}
 
 
 def test_a_table_is_aligned(capsys):
