@@ -64,7 +64,15 @@ def reported(made):
     return SimpleNamespace(html=html, page=Page(html), rows=rows, json=json.loads((folder / "r.json").read_text()))
 
 
+def test_the_labels_found_missing_in_complete_records_are_not_counted(run, made, tmp_path):
+    folder = made(report_on_records)
+    (tmp_path / "complete.tsv").write_text("id\tlabel\tverdict\nb0\tfruit\tyes\nb0\t*\tno\n")
+    run.ok("report", folder / "books.svm", "--reviewed", tmp_path / "complete.tsv", "-o", tmp_path / "r.html")
+    assert "are true and not annotated in those not completely reviewed." in (tmp_path / "r.html").read_text()
+
+
 def test_the_numbers_are_those_of_the_table(reported):
+    assert "true and not annotated," in reported.html
     kinds = [row["of"] for row in reported.rows]
     assert kinds == ["all", "group", "group", "label", "label", "label", "label"]
     total, *others = reported.rows
