@@ -69,6 +69,8 @@ def test_the_labels_found_missing_in_complete_records_are_not_counted(run, made,
     (tmp_path / "complete.tsv").write_text("id\tlabel\tverdict\nb0\tfruit\tyes\nb0\t*\tno\n")
     run.ok("report", folder / "books.svm", "--reviewed", tmp_path / "complete.tsv", "-o", tmp_path / "r.html")
     assert "are true and not annotated in those not completely reviewed." in (tmp_path / "r.html").read_text()
+    listed = run("suggest", folder / "books.svm", "--reviewed", tmp_path / "complete.tsv", "-o", tmp_path / "more.tsv")
+    assert " labels are missing in instances not completely reviewed (" in listed.stderr
 
 
 def test_the_numbers_are_those_of_the_table(reported):

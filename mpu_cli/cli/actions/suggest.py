@@ -376,7 +376,8 @@ def _print_summary(made: Listed) -> None:
     if report["missing"] is not None:
         found = f"; {report['missing_found']:,} of them are found" * bool(report["missing_found"])
         low, high = report["missing_low"], report["missing_high"]
-        missing = f"about {report['missing']:,.0f} labels are missing ({low:,.0f} to {high:,.0f}, {by}){found}"
+        where = " in instances not completely reviewed" * ("review" in report and report["review"].closed > 0)
+        missing = f"about {report['missing']:,.0f} labels are missing{where} ({low:,.0f} to {high:,.0f}, {by}){found}"
     info("; ".join([made.claim, missing] if made.is_unchecked else [missing, made.claim]))
     if n := report["listed_never_annotated"]:
         info(f"{n:,} of those listed are of labels that are never annotated")
