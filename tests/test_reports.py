@@ -53,6 +53,7 @@ def printed(run, tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
             asked("train", "notes.svm", *QUICK, *tested, *recorded, "--reviewed", "questions.tsv", "--levels", 2),
             asked("train", "notes.svm", *QUICK, "--groups", "sources", "--labels", "names", "--threshold", "per-label"),
             asked("train", "one.svm", *QUICK),
+            asked("train", "half.svm", "--levels", 1, "--features", "linear"),
             asked("train", "dense.svm", *QUICK, "--features", "rbf"),
             asked("train", "dense.svm", *QUICK, "--features", "largest"),
         ]
@@ -99,6 +100,7 @@ def _write_collection() -> None:
     Path("sources").write_text("library\nmuseum\n" * 60)
     Path("names").write_text("Art\nPhysics\nMusic\nChemistry\n")
     Path("dense.svm").write_text("1 1:1 2:0.5\n2 1:0.5 2:1\n1,2 1:1 2:1\n" * 30)
+    Path("half.svm").write_text("".join(f"1,2 1:1 2:0.{i}\n 1:1 2:0.{i}5\n" for i in range(10, 70)))
     Path("one.svm").write_text("1 1:1\n2 2:1\n3 3:1\n" * 30)
 
 

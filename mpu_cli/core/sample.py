@@ -29,6 +29,10 @@ from mpu_cli.core.sgd import LearningTask, Settings, cost_for, default_settings
 from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold, fold_numbers
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
+# A smaller share of instances without labels hardly matters. With so many more than labels missing one by one would
+# leave, nobody may have looked at them.
+_MANY_UNLABELLED, _TOO_MANY = 0.05, 1.25
+
 
 @dataclass(frozen=True)
 class Instances(Problem):
@@ -100,6 +104,17 @@ class Instances(Problem):
     def annotations(self) -> np.ndarray:
         """The number of instances annotated with each label: int, shape (q,)."""
         return count_positives(self.labels)
+
+    @cached_property
+    def may_be_unread(self) -> bool:
+        """Whether a share of the instances that matters has no labels, and nothing shows that people looked at them.
+
+        With a labels per labelled instance, labels missing one by one would leave a share of s^a of the instances
+        without labels, where whole instances leave s: if a is near 1, the two are alike.
+        """
+        counts = np.diff(self.labels.indptr)
+        share, each = float(np.mean(counts == 0)), self.labels.nnz / max(np.count_nonzero(counts), 1)
+        return share >= _MANY_UNLABELLED and share ** (1 - each) < _TOO_MANY
 
 
 # The best eta0 falls with the number of instances, about as its power -1/4: docs/choices/training.md.
@@ -239,6 +254,24 @@ class Sample:
         is_open = ~values_at(self.labels, rows, columns).astype(bool)
         cells = ScoredCells.of(calibrated, self.labels, self.verified, self.columns, self.weights)
         return cells, replace(inside, rows=rows, columns=columns)[is_open]
+
+    def share_unread(self, probabilities: np.ndarray) -> float:
+        """Return the share of the instances without labels if it is far larger than labels missing one by one leave.
+
+        If labels go missing independently, an instance has none with probability prod_k (1 - Pr(s_k=1 | x)). The result
+        is 0 otherwise, and if not all annotated labels are in the sample.
+
+        `probabilities`: naive ones.
+        """
+        labels, shape = self.labels, self.labels.shape
+        calibration = calibrate(HeldOut(probabilities, labels, LabelFrequency.naive(shape, self.verified)))
+        if calibration is None or (self.weights is not None and (self.weights > 1).any()):
+            return 0.0
+        none = np.prod(1 - calibration(probabilities), axis=1, dtype=float)
+        found = np.count_nonzero(~LabelFrequency.of(1.0, shape, self.verified).labelled(labels))
+        expected, deviation = none.sum(), np.sqrt((none * (1 - none)).sum())
+        is_many = found >= _MANY_UNLABELLED * len(none) and found > max(_TOO_MANY * expected, expected + 3 * deviation)
+        return found / len(none) if is_many else 0.0
 
     def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:
         """Predict Pr(s=1 | x) out of fold, float32, instances x labels, for estimating c.

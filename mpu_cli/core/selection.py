@@ -47,14 +47,16 @@ STEPS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 PRIORS = (0.0, 7.5, 15.0, 30.0, 60.0)
 # Many labels are sampled, and among the sampled ones, even a small prior finds the right ones: docs/choices/texts.md.
 _PRIOR_OF_MANY = 15.0
-# The fields of `Settings` to choose, in this order.
-_GRIDS = {"cost": COSTS, "step": STEPS, "prior": PRIORS}
+# The fields of `Settings` to choose, and the order: the others depend on the instances, and these on the others.
+_GRIDS = {"cost": COSTS, "step": STEPS, "prior": PRIORS, "labelled_only": (False, True)}
+_ORDER = ("labelled_only", "cost", "step", "prior", "labelled_only")
 # More held-out instances than this hardly change which of two settings is better.
 SELECTION_SIZE = 8_000
 # The number of held-out instances for choosing the weights to drop.
 PRUNING_SIZE = 2_000
-# A change that gains less than this is noise, and not worth another round of training.
-WORTHWHILE = 5e-4
+# A change that gains less than this is noise, and not worth another round of training; and which instances to learn
+# from is not changed for less than this.
+WORTHWHILE, _WORTH_OTHER_INSTANCES = 5e-4, 5e-3
 _USUAL_SETTINGS = 7  # tried in a climb
 # From this share of repeated instances on, a warning is shown.
 _MANY_REPEATED = 0.02
@@ -100,11 +102,14 @@ def choose_settings(
 ) -> tuple[float, tuple[Settings, np.ndarray]]:
     """Climb along C, then along eta0, then along the prior, as long as the estimate rises.
 
+    Before and after that, learning from instances with labels only is tried: where nobody has looked at the others,
+    these say nothing.
+
     The estimate is smooth and has one broad maximum along each, so that a climb over about seven settings finds what a
     grid of ninety would.
 
     `trial`: the climb starts at its settings, of which the free ones are among `COSTS`, `STEPS` or `PRIORS`.
-    `free`: what to choose: a subset of "cost", "step" and "prior". The other initial settings are kept.
+    `free`: what to choose: a subset of "cost", "step", "prior", "labelled_only". The other initial settings are kept.
     `criterion`: for the thresholds, as in `core.options.Options`: macro-F1, or else micro-F1 at one threshold.
     `tick`: called once per setting.
     Returns: the estimated F1 of the out-of-fold predictions at their best thresholds, by the criterion; the chosen
@@ -120,7 +125,8 @@ def choose_settings(
 
     start = trial.task.settings
     best = evaluate(start, "cost", start.cost)  # unchanged
-    for name, grid in _GRIDS.items():
+    for name in _ORDER:
+        grid = _GRIDS[name]
         if name not in free or (name == "step" and not loss_named(start.loss).has_step):
             continue
         f1, (settings, probabilities) = best
@@ -129,7 +135,8 @@ def choose_settings(
             grid = tuple(step for step in grid if step <= start.step)
         if name == "prior":  # compare with an F1 that is also estimated in strata
             f1 = trial.estimated_f1(probabilities, criterion, guided=True)
-        best = climb(partial(evaluate, settings, name), grid, getattr(settings, name), (f1, best[1]))
+        worth = _WORTH_OTHER_INSTANCES if name == "labelled_only" else WORTHWHILE
+        best = climb(partial(evaluate, settings, name), grid, getattr(settings, name), (f1, best[1]), worth)
     return best
 
 
@@ -153,19 +160,24 @@ def choose_pruning(trial: Trial) -> float:
 
 
 def climb(
-    evaluate: Callable[[float], tuple[float, T]], grid: tuple[float, ...], start: float, first: tuple[float, T]
+    evaluate: Callable[[float], tuple[float, T]],
+    grid: tuple[float, ...],
+    start: float,
+    first: tuple[float, T],
+    worth: float = WORTHWHILE,
 ) -> tuple[float, T]:
     """Search along a grid, up from a start or else down, as long as the F1 improves.
 
     `evaluate`: maps a grid value to its F1 and the object that has this F1.
     `start`: a grid value.
     `first`: the result of `evaluate` at the start.
+    `worth`: the least improvement.
     Returns: the result at the best value.
     """
     best = first
     for direction in (1, -1):
         i = grid.index(start) + direction
-        while 0 <= i < len(grid) and (candidate := evaluate(grid[i]))[0] >= best[0] + WORTHWHILE:
+        while 0 <= i < len(grid) and (candidate := evaluate(grid[i]))[0] >= best[0] + worth:
             best = candidate
             i += direction
         if best is not first:
@@ -188,6 +200,7 @@ class Estimates:
     labels_differ: bool = False  # whether labels of one group clearly differ, so that c of groups may be far too high
     repeated: float = 0.0  # share of the instances that have the features of an earlier one
     dominating: Dominating | None = None  # the feature that has nearly all of the squared length of the instances
+    unread: float = 0.0  # share of the instances without labels, if nobody may have looked at them
     # From the file that the user gives, written by an earlier command
     earlier: EarlierEstimate | None = None
 
@@ -235,6 +248,11 @@ class Estimates:
             found.append(
                 f"{self.repeated:.0%} of the instances have exactly the features of an earlier one; equal instances "
                 "are kept in one cross-validation fold"
+            )
+        if self.unread:
+            found.append(
+                f"{self.unread:.0%} of the instances have no labels, more than labels missing one by one would "
+                "leave; if nobody has looked at them, train on the others, and predict the labels of these"
             )
         if self.labels_differ:
             found.append(
@@ -340,12 +358,15 @@ def choose_hyper_parameters(
         estimates = Estimates.given(options.c, population)
     rates = LabelFrequency.of(estimates.rates(q, options.c), (n, q)).rates
 
-    settings = _starting(population, options, loss)
+    alone = bool(options.cost is None and estimates.unread)
+    if alone or (options.cost is None and not many and population.may_be_unread):
+        free = (*free, "labelled_only")
+    settings = _starting(population, options, loss, alone)
     held_out, f1, prune = None, 0.0, None
     if sample is not None and free:
         starts = [settings]
         if options.loss is None and {"cost", "step"} <= set(free) and sample.is_all and not many:
-            starts += [_starting(population, options, other) for other in LOSSES if other != loss]
+            starts += [_starting(population, options, other, alone) for other in LOSSES if other != loss]
         with run.step(
             "choosing settings" if "cost" in free else "choosing the weight of label features",
             _USUAL_SETTINGS * len(starts),
@@ -376,7 +397,7 @@ def choose_hyper_parameters(
     )
 
 
-def _starting(population: Instances, options: Options, loss: str) -> Settings:
+def _starting(population: Instances, options: Options, loss: str, labelled_only: bool) -> Settings:
     """Return the initial settings for choosing, including those that the options set."""
     many = len(population.annotations) > FEW_LABELS
     begin = default_settings(population.features, options.epochs, many, loss)
@@ -389,6 +410,7 @@ def _starting(population: Instances, options: Options, loss: str) -> Settings:
         cost=begin.cost if options.cost is None else options.cost,
         step=begin.step if options.eta0 is None else options.eta0,
         prior=prior,
+        labelled_only=labelled_only,
     )
 
 
@@ -411,9 +433,10 @@ def estimate_frequency(
     """
     population = sample.population
     estimated = single = groups = automatic = answered = None
-    differing = False
+    differing, unread = False, 0.0
     if not population.is_reviewed or sample.has_evidence:
         probabilities = sample.naive_probabilities(tick) if scores is None else scores
+        unread = sample.share_unread(probabilities)
         verified = sample.verified and sample.verified.block(sample.pool)
         if population.answers is not None and verified is not None:  # from annotations alone
             verified = replace(verified, cells=only_entries(verified.cells, verified.cells.data != Verdict.FALSE))
@@ -447,6 +470,7 @@ def estimate_frequency(
         groups=groups,
         labels_differ=differing,
         repeated=population.share_repeated,
+        unread=unread,
         dominating=population.dominating,
     )
 

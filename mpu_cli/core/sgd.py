@@ -53,6 +53,7 @@ class Settings:
     prior: float = 0.0
     thin: bool = False  # whether weights may move by a sample of the small gradients (`numpy_kernel.thinned`)
     loss: str = DEFAULT  # one of `core.loss.LOSSES`
+    labelled_only: bool = False  # whether only instances with labels are learned from, as if these were complete
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,9 @@ class TrainingSet:
     """
 
     def __init__(self, task: LearningTask, rows: np.ndarray) -> None:
+        if task.settings.labelled_only and len(labelled := rows[task.frequency.labelled(task.labels)[rows]]):
+            complete = LabelFrequency.of(1.0, task.labels.shape, task.frequency.verified)
+            task, rows = replace(task, frequency=complete), labelled
         self.task, self.size = task, len(rows)
         is_large = len(rows) >= _MANY and task.features.coherence <= _FEW_SHARED
         self.batch_size = LARGE_BATCH_SIZE if is_large else BATCH_SIZE
@@ -199,7 +203,7 @@ def learn_labels(
         for split in splits:
             sets, blocks = split.sets(), split.task.blocks(np.concatenate(split.training))
             rows = sets[0].rows
-            of_split = split.task.frequency.rows(rows).single_precision()
+            of_split = sets[0].task.frequency.rows(rows).single_precision()
             bias = initial_bias(of_split.true_labels(split.task.labels[rows]), of_split.cells(len(rows)))
             begin = LinearModel(np.empty((0, len(bias)), np.float32), bias)  # no weights: a cold start
             yield from ((split, sets, block, begin, block is blocks[-1]) for block in blocks)

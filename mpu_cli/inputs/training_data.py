@@ -144,6 +144,8 @@ class TrainingData(Problem):
         """Return the estimates and choices of a training: JSON values for the report and the model's record."""
         settings, c, estimates = asdict(result.chosen.settings), result.chosen.c, result.chosen.estimates
         del settings["thin"]  # follows from the number of labels
+        if not settings["labelled_only"]:
+            del settings["labelled_only"]
         if not loss_named(result.chosen.settings.loss).has_step:
             del settings["step"]
         if self.label_features is None or not options.uses_label_features:

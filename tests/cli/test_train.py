@@ -1,11 +1,13 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mpu_cli import bundle
 from mpu_cli.cli.actions.train import default_model
 from tests.cli.training import QUICK, TINY
+from tests.core.simulated import linear_problem
 
 LINEAR = "--features", "linear"
 
@@ -50,6 +52,17 @@ def test_the_model_has_what_was_reported(report):
     assert set(model.predictor.thresholds.tolist()) == {report["threshold"]}
     assert len(model.occurring.indices) == report["features"]
     assert model.options["cost"] == report["cost"]
+
+
+def test_the_report_has_which_instances_were_learned_from(run, tmp_path):
+    X, Y = linear_problem(400, 10, 8, slope=4.0)
+    Y[::2] = False
+    labels = (",".join(map(str, np.flatnonzero(row))) for row in Y)
+    features = (" ".join(f"{j}:{x:.4f}" for j, x in enumerate(row, 1)) for row in X)
+    (tmp_path / "half.svm").write_text("".join(f"{of} {row}\n" for of, row in zip(labels, features, strict=True)))
+    report = run.json("train", tmp_path / "half.svm", "--levels", 1, *LINEAR)
+    assert report["labelled_only"] is True
+    assert "% of the instances have no labels" in report["warnings"][0]
 
 
 def test_the_readable_report(run, tiny):

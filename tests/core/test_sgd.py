@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -8,6 +10,7 @@ from sklearn.metrics import f1_score
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
+from mpu_cli.core.labels.problem import VerifiedLabels
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.sgd import Settings, default_epochs, default_step
 from mpu_cli.runtime.run import Run
@@ -31,6 +34,20 @@ def test_complete_labels_converge_to_logistic_regression(cost):
         least = objective(np.append(fitted.coef_, fitted.intercept_), X, Y[:, k], 1.0, cost)[0]
         assert objective(np.append(model.weights[:, k], model.bias[k]), X, Y[:, k], 1.0, cost)[0] <= least * 1.01
         assert_allclose(model.weights[:, k], fitted.coef_[0], atol=0.05 * np.abs(fitted.coef_).max())
+
+
+def test_only_instances_with_labels_are_learned_from_as_if_these_were_complete():
+    X, Y = linear_problem(300, 5, 4)
+    Y[::2] = False
+    Y[::10] = [True, False, False, False]
+    verified = VerifiedLabels.of(Y.shape, complete=[4])  # without labels, which is known
+    kept = np.flatnonzero(Y.any(axis=1) | (np.arange(300) == 4))
+    frequency = LabelFrequency.of(0.4, Y.shape, verified)
+    features, labels = Features.of(as_features(X)), as_labels(Y)
+    model = trained(features, labels, np.arange(300), frequency, replace(QUICK, labelled_only=True))
+    alone = trained(features[kept], labels[kept], np.arange(len(kept)), LabelFrequency(np.ones(4)), QUICK)
+    assert_array_equal(model.weights, alone.weights)
+    assert_array_equal(model.bias, alone.bias)
 
 
 def test_rare_labels_converge_with_thinned_gradients_too():

@@ -264,6 +264,15 @@ def test_auto_takes_the_loss_with_the_larger_estimate(problem):
     assert settings == found[f1]
 
 
+@pytest.mark.parametrize(("lost", "alone"), [((600, 1), True), ((600, 8), False)], ids=["instances", "labels"])
+def test_instances_that_nobody_has_looked_at_are_not_learned_from(lost, alone):
+    X, Y = linear_problem(600, 10, 8, slope=4.0)
+    S = Y & (np.random.default_rng(0).random(lost) < 0.4)
+    _, report = train(Problem(as_features(X), as_labels(S)), quick(levels=1, epochs=10))
+    assert report.chosen.settings.labelled_only == alone
+    assert any("have no labels" in warning for warning in report.chosen.estimates.warnings()) == alone
+
+
 @pytest.mark.parametrize("given", [{"cost": 3.0}, {"eta0": 1.0}, {"sample": 100}], ids=lambda given: next(iter(given)))
 def test_auto_is_pu_logistic_where_its_settings_are_given_or_the_data_are_large(problem, given):
     _, report = train(Problem(*problem), Options(levels=1, c=0.7, folds=2, epochs=2, **given))

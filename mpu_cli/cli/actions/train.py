@@ -198,6 +198,8 @@ def _print_report(report: dict[str, Any]) -> None:
     if "rbf_gamma" in report:
         landmarks = counted(report["rbf_landmarks"], "landmark")
         lines["features"] = f"of an RBF kernel by {landmarks}, gamma {report['rbf_gamma']:.3g}"
+    if "labelled_only" in report:
+        lines["learned"] = "from the instances with labels only"
     lines["loss"] = report["loss"]
     step = f", step {report['step']:g}" if "step" in report else ""
     lines["C"] = f"{report['cost']:g}{step}, {counted(report['epochs'], 'epoch')}"

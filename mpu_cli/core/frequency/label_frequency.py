@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
 from mpu_cli.core.features import with_values
-from mpu_cli.core.labels.problem import VerifiedLabels
+from mpu_cli.core.labels.problem import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError
 
 # c of a cell by its verdict; NaN: the rate of its label.
@@ -125,6 +125,11 @@ class LabelFrequency:
         if self.verified is None:
             return annotated, csr_array(annotated.shape, dtype=annotated.dtype)
         return self.verified.as_annotated().part(annotated)
+
+    def labelled(self, annotated: csr_array) -> np.ndarray:
+        """Return whether each instance has a label, or is known to have none: bool, shape (n,)."""
+        has_label = np.diff(self.positives(annotated).indptr) > 0
+        return has_label if self.verified is None else has_label | (self.verified.instances == Verdict.FALSE)
 
     def true_labels(self, annotated: csr_array) -> np.ndarray:
         """Estimate how many instances have each label: float64, shape (q,)."""
