@@ -271,7 +271,7 @@ class Sample:
         found = np.count_nonzero(~LabelFrequency.of(1.0, shape, self.verified).labelled(labels))
         expected, deviation = none.sum(), np.sqrt((none * (1 - none)).sum())
         is_many = found >= _MANY_UNLABELLED * len(none) and found > max(_TOO_MANY * expected, expected + 3 * deviation)
-        return found / len(none) if is_many else 0.0
+        return float(found / len(none)) if is_many else 0.0
 
     def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:
         """Predict Pr(s=1 | x) out of fold, float32, instances x labels, for estimating c.

@@ -358,9 +358,9 @@ def choose_hyper_parameters(
         estimates = Estimates.given(options.c, population)
     rates = LabelFrequency.of(estimates.rates(q, options.c), (n, q)).rates
 
-    alone = bool(options.cost is None and estimates.unread)
-    if alone or (options.cost is None and not many and population.may_be_unread):
+    if options.cost is None and not many and (estimates.unread or population.may_be_unread):
         free = (*free, "labelled_only")
+    alone = "labelled_only" in free and estimates.unread > 0
     settings = _starting(population, options, loss, alone)
     held_out, f1, prune = None, 0.0, None
     if sample is not None and free:
