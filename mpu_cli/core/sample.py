@@ -112,9 +112,10 @@ class Instances(Problem):
         With a labels per labelled instance, labels missing one by one would leave a share of s^a of the instances
         without labels, where whole instances leave s: if a is near 1, the two are alike.
         """
-        counts = np.diff(self.labels.indptr)
-        share, each = float(np.mean(counts == 0)), self.labels.nnz / max(np.count_nonzero(counts), 1)
-        return share >= _MANY_UNLABELLED and share ** (1 - each) < _TOO_MANY
+        known = LabelFrequency.of(1.0, self.labels.shape, self.verified)
+        labelled = known.labelled(self.labels)
+        share, each = 1 - np.mean(labelled), known.positives(self.labels).nnz / max(np.count_nonzero(labelled), 1)
+        return bool(share >= _MANY_UNLABELLED and share ** (1 - each) < _TOO_MANY)
 
 
 # The best eta0 falls with the number of instances, about as its power -1/4: docs/choices/training.md.
