@@ -265,8 +265,10 @@ class Sample:
         `probabilities`: naive ones.
         """
         labels, shape = self.labels, self.labels.shape
+        if self.weights is not None and (self.weights > 1).any():
+            return 0.0
         calibration = calibrate(HeldOut(probabilities, labels, LabelFrequency.naive(shape, self.verified)))
-        if calibration is None or (self.weights is not None and (self.weights > 1).any()):
+        if calibration is None:
             return 0.0
         none = np.prod(1 - calibration(probabilities), axis=1, dtype=float)
         found = np.count_nonzero(~LabelFrequency.of(1.0, shape, self.verified).labelled(labels))
