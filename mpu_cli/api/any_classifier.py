@@ -24,8 +24,7 @@ from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.labels.problem import Problem, joined, kin_of
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Cells, refuse_beyond_free
-from mpu_cli.core.sample import usual_folds
-from mpu_cli.core.validation import deal, default_folds, without
+from mpu_cli.core.validation import deal, default_folds, usual_folds, without
 from mpu_cli.errors import DataError
 from mpu_cli.people.posteriors import Evidence, calibrated_by, unannotated_posterior
 from mpu_cli.runtime.options import AUTO, Kind, checked

@@ -1,135 +1,45 @@
-"""The training instances in the form that levels learn from, and the sample used to choose c, C, eta0 and questions."""
+"""The sample of the training instances used to choose c, C, eta0 and questions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import FEWEST_FOR_ANSWERS, HeldOut, calibrate
-from mpu_cli.core.features import Columns, Dominating, Features, RbfFeatures, Scaling, unevenness, with_width
+from mpu_cli.core.features import Columns, Features
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import ScoredCells, chances
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
-from mpu_cli.core.labels.problem import (
-    Answers,
-    Problem,
-    annotated_by_chance,
-    joined,
-    kin_of,
-    least_frequencies,
-    share_repeated,
-)
+from mpu_cli.core.labels.problem import Answers, Instances, annotated_by_chance, kin_of, least_frequencies
 from mpu_cli.core.labels.side_information import Prior
 from mpu_cli.core.options import FrequencyOptions
-from mpu_cli.core.predictions import FEW_LABELS, count_positives, refuse_large_sample, values_at
+from mpu_cli.core.predictions import FEW_LABELS, refuse_large_sample, values_at
 from mpu_cli.core.sgd import LearningTask, Settings, cost_for, default_settings
-from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold, fold_numbers
+from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold, fold_numbers, usual_folds
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # A smaller share of instances without labels hardly matters. With so many more than labels missing one by one would
 # leave, nobody may have looked at them.
 _MANY_UNLABELLED, _TOO_MANY = 0.05, 1.25
-
-
-@dataclass(frozen=True)
-class Instances(Problem):
-    """Instances in memory, with features in the form that models learn from; without `kin`, all instances differ."""
-
-    features: Features
-    columns: Columns | None = None  # the features that have columns; None: all
-    # `uneven`, `dominating`: as from `unevenness` of the unscaled features; the number is that of the feature
-    uneven: bool = False
-    dominating: Dominating | None = None
-    share_repeated: float = 0.0  # of the instances: those kept together with an earlier one with the same features
-    rbf: RbfFeatures | None = None  # computes their features from an instance's own; None: they are the same
-    scaling: Scaling | None = None  # how their features are scaled; None: not scaled
-
-    def __len__(self) -> int:
-        return len(self.features)
-
-    @classmethod
-    def of(cls, problem: Problem, columns: Columns | None = None) -> "Instances":
-        """Return the instances of a problem, without the features that do not occur if few features occur.
-
-        `columns`: the features that occur, if the problem is a sample.
-        Label features have the same columns: features that only occur there count, as new instances may have them.
-        """
-        matrix, of_labels = problem.features, problem.label_features
-        if of_labels is not None:
-            width = max(matrix.shape[1], of_labels.shape[1])
-            matrix, of_labels = with_width(matrix, width), with_width(of_labels, width)
-        occurring = columns or Columns.occurring(matrix, *([] if of_labels is None else [of_labels]))
-        features = Features.of(occurring.narrowed(matrix)).shortened()
-        of_labels = None if of_labels is None else occurring.narrowed(of_labels)
-        uneven, dominating = unevenness(features)
-        if dominating is not None and occurring.are_few:
-            dominating = dominating._replace(column=int(occurring.indices[dominating.column]))
-        equal = kin_of(problem.features) if problem.kin is None else problem.kin
-        kin = joined(equal, problem.same_fold)
-        return cls.extended(
-            problem,
-            features=features,
-            label_features=of_labels,
-            kin=kin,
-            columns=occurring if occurring.are_few else None,
-            uneven=uneven,
-            dominating=dominating,
-            share_repeated=0.0 if kin is problem.same_fold else share_repeated(equal),
-        )
-
-    def scaled(self, name: str) -> "Instances":
-        """Return the same with scaled features."""
-        scaling = Scaling.fit(self.features, name)
-        return replace(self, features=scaling.of(self.features), scaling=scaling)
-
-    def rows(self, rows: np.ndarray) -> "Instances":
-        """Return the instances in these rows, ascending, for choosing settings."""
-        return Instances(
-            self.features[rows],
-            self.labels[rows],
-            verified=self.verified and self.verified.rows(rows),
-            groups=self.groups and self.groups.rows(rows),
-            kin=None if self.kin is None else self.kin[rows],
-        )
-
-    def block(self, columns: slice | np.ndarray) -> "Instances":
-        """Return the same instances with only a block of their labels."""
-        verified = self.verified and self.verified.block(columns)
-        return replace(self, labels=self.labels[:, columns], verified=verified)
-
-    @cached_property
-    def annotations(self) -> np.ndarray:
-        """The number of instances annotated with each label: int, shape (q,)."""
-        return count_positives(self.labels)
-
-    @cached_property
-    def may_be_unread(self) -> bool:
-        """Whether a share of the instances that matters has no labels, and nothing shows that people looked at them.
-
-        With a labels per labelled instance, labels missing one by one would leave a share of s^a of the instances
-        without labels, where whole instances leave s: if a is near 1, the two are alike.
-        """
-        known = LabelFrequency.of(1.0, self.labels.shape, self.verified)
-        labelled = known.labelled(self.labels)
-        share, each = 1 - np.mean(labelled), known.positives(self.labels).nnz / max(np.count_nonzero(labelled), 1)
-        return bool(share >= _MANY_UNLABELLED and share ** (1 - each) < _TOO_MANY)
-
-
 # The best eta0 falls with the number of instances, about as its power -1/4: docs/choices/training.md.
 _STEP_EXPONENT = 0.25
-# The folds with many labels, whose models take long to train, for up to this many instances.
-_FOLDS_OF_MANY, _FEW_INSTANCES = 3, 200_000
 # C of the classifier of annotated versus unannotated. The estimate of c hardly depends on it:
 # docs/choices/label-frequency.md.
 _NAIVE_COST = 10.0
 
 
-def usual_folds(n: int, q: int) -> int | None:
-    """Return the number of folds for choosing settings; None: by the number of instances in the sample."""
-    return _FOLDS_OF_MANY if q > FEW_LABELS and n <= _FEW_INSTANCES else None
+def may_be_unread(instances: Instances) -> bool:
+    """Return whether a share of instances that matters has no labels, and nothing shows that people looked at them.
+
+    With a labels per labelled instance, labels missing one by one would leave a share of s^a of the instances
+    without labels, where whole instances leave s: if a is near 1, the two are alike.
+    """
+    known = LabelFrequency.of(1.0, instances.labels.shape, instances.verified)
+    labelled = known.labelled(instances.labels)
+    share, each = 1 - np.mean(labelled), known.positives(instances.labels).nnz / max(np.count_nonzero(labelled), 1)
+    return bool(share >= _MANY_UNLABELLED and share ** (1 - each) < _TOO_MANY)
 
 
 def draw(n: int, size: int, seed: int) -> np.ndarray:

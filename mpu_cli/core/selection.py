@@ -31,15 +31,23 @@ from mpu_cli.core.frequency.single_frequencies import (
     estimate_singly,
     of_all_groups,
 )
-from mpu_cli.core.labels.problem import Problem, Verdict
+from mpu_cli.core.labels.problem import Instances, Problem, Verdict
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import ASSUMPTION, ASSUMPTION_OF_GROUPS, LINEAR, MACRO_F1, PU_F1, RBF, Options
 from mpu_cli.core.predictions import FEW_LABELS, Block, refuse_beyond_free
-from mpu_cli.core.sample import Instances, Sample, draw_sample, step_for_all, usual_folds
+from mpu_cli.core.sample import Sample, draw_sample, may_be_unread, step_for_all
 from mpu_cli.core.sgd import COSTS, LearningTask, Settings, Split, default_settings, learn_labels
 from mpu_cli.core.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
-from mpu_cli.core.validation import default_folds, dense_out_of_fold, holding_out, leading, predict, source_models
+from mpu_cli.core.validation import (
+    default_folds,
+    dense_out_of_fold,
+    holding_out,
+    leading,
+    predict,
+    source_models,
+    usual_folds,
+)
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.run import Run
 
@@ -328,7 +336,7 @@ class TrainingResult:
     # label gets its own threshold, or if all were requested
     held_out: HeldOut
     scaling: str | None = None  # of the features that the model was learned from, one of `SCALINGS`; None: not scaled
-    kin: np.ndarray | None = None  # as in `core.sample.Instances`
+    kin: np.ndarray | None = None  # as in `core.labels.problem.Instances`
 
 
 def choose_hyper_parameters(
@@ -358,7 +366,7 @@ def choose_hyper_parameters(
         estimates = Estimates.given(options.c, population)
     rates = LabelFrequency.of(estimates.rates(q, options.c), (n, q)).rates
 
-    if options.cost is None and not many and (estimates.unread or population.may_be_unread):
+    if options.cost is None and not many and (estimates.unread or may_be_unread(population)):
         free = (*free, "labelled_only")
     alone = "labelled_only" in free and estimates.unread > 0
     settings = _starting(population, options, loss, alone)

@@ -25,12 +25,14 @@ from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.features import Features
 from mpu_cli.core.linear_model import LinearModel, rows_among
 from mpu_cli.core.loss import loss_named
-from mpu_cli.core.predictions import Block, Predictions, SourceModels, Top, count_positives
+from mpu_cli.core.predictions import FEW_LABELS, Block, Predictions, SourceModels, Top, count_positives
 from mpu_cli.core.sgd import LearningTask, Split, learn_labels, model_of_unlearned_labels
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 _ROWS = 1 << 14
 _TOP_ROWS = 1 << 11
+# The folds with many labels, whose models take long to train, for up to this many instances.
+_FOLDS_OF_MANY, _FEW_INSTANCES = 3, 200_000
 # From this many sets of instances per fold on, random folds have about equal sizes.
 _FEW_SETS = 10
 
@@ -38,6 +40,11 @@ _FEW_SETS = 10
 def default_folds(n: int) -> int:
     """Return 5; 3 above 50,000 instances, and 2 above 200,000, since a model of half of them is nearly as good."""
     return 5 if n <= 50_000 else 3 if n <= 200_000 else 2
+
+
+def usual_folds(n: int, q: int) -> int | None:
+    """Return the number of folds for choosing settings; None: by the number of instances in the sample."""
+    return _FOLDS_OF_MANY if q > FEW_LABELS and n <= _FEW_INSTANCES else None
 
 
 def deal(n: int, m: int, seed: int, kin: np.ndarray | None = None) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""The training data: instances, their annotations, and other information about their labels.
+"""The training data: instances, their annotations, other information about their labels, and the form to learn from.
 
 An annotation indicates that a label is true; its absence says little. A human verdict decides a cell: the label is
 true, or it is false, or the cell is to be ignored. A complete label set decides all cells of the instance: the
@@ -12,12 +12,24 @@ not predict the other out of fold. So they are kept in the same fold (`core.vali
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from enum import IntEnum
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import entry_rows, only_entries, with_values
+from mpu_cli.core.features import (
+    Columns,
+    Dominating,
+    Features,
+    RbfFeatures,
+    Scaling,
+    entry_rows,
+    only_entries,
+    unevenness,
+    with_values,
+    with_width,
+)
 from mpu_cli.core.predictions import CellList, count_positives, values_at
 from mpu_cli.errors import DataError
 
@@ -366,3 +378,75 @@ class Problem:
 
     def __len__(self) -> int:
         return self.features.shape[0]
+
+
+@dataclass(frozen=True)
+class Instances(Problem):
+    """Instances in memory, with features in the form that models learn from; without `kin`, all instances differ."""
+
+    features: Features
+    columns: Columns | None = None  # the features that have columns; None: all
+    # `uneven`, `dominating`: as from `unevenness` of the unscaled features; the number is that of the feature
+    uneven: bool = False
+    dominating: Dominating | None = None
+    share_repeated: float = 0.0  # of the instances: those kept together with an earlier one with the same features
+    rbf: RbfFeatures | None = None  # computes their features from an instance's own; None: they are the same
+    scaling: Scaling | None = None  # how their features are scaled; None: not scaled
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    @classmethod
+    def of(cls, problem: Problem, columns: Columns | None = None) -> "Instances":
+        """Return the instances of a problem, without the features that do not occur if few features occur.
+
+        `columns`: the features that occur, if the problem is a sample.
+        Label features have the same columns: features that only occur there count, as new instances may have them.
+        """
+        matrix, of_labels = problem.features, problem.label_features
+        if of_labels is not None:
+            width = max(matrix.shape[1], of_labels.shape[1])
+            matrix, of_labels = with_width(matrix, width), with_width(of_labels, width)
+        occurring = columns or Columns.occurring(matrix, *([] if of_labels is None else [of_labels]))
+        features = Features.of(occurring.narrowed(matrix)).shortened()
+        of_labels = None if of_labels is None else occurring.narrowed(of_labels)
+        uneven, dominating = unevenness(features)
+        if dominating is not None and occurring.are_few:
+            dominating = dominating._replace(column=int(occurring.indices[dominating.column]))
+        equal = kin_of(problem.features) if problem.kin is None else problem.kin
+        kin = joined(equal, problem.same_fold)
+        return cls.extended(
+            problem,
+            features=features,
+            label_features=of_labels,
+            kin=kin,
+            columns=occurring if occurring.are_few else None,
+            uneven=uneven,
+            dominating=dominating,
+            share_repeated=0.0 if kin is problem.same_fold else share_repeated(equal),
+        )
+
+    def scaled(self, name: str) -> "Instances":
+        """Return the same with scaled features."""
+        scaling = Scaling.fit(self.features, name)
+        return replace(self, features=scaling.of(self.features), scaling=scaling)
+
+    def rows(self, rows: np.ndarray) -> "Instances":
+        """Return the instances in these rows, ascending, for choosing settings."""
+        return Instances(
+            self.features[rows],
+            self.labels[rows],
+            verified=self.verified and self.verified.rows(rows),
+            groups=self.groups and self.groups.rows(rows),
+            kin=None if self.kin is None else self.kin[rows],
+        )
+
+    def block(self, columns: slice | np.ndarray) -> "Instances":
+        """Return the same instances with only a block of their labels."""
+        verified = self.verified and self.verified.block(columns)
+        return replace(self, labels=self.labels[:, columns], verified=verified)
+
+    @cached_property
+    def annotations(self) -> np.ndarray:
+        """The number of instances annotated with each label: int, shape (q,)."""
+        return count_positives(self.labels)
