@@ -302,9 +302,9 @@ class Sidecars:
         """Return the first file whose directory belongs to other data; None if all directories match."""
         return next((file for file, expected in self._expected.items() if self._content(file) != expected), None)
 
-    def refuse_other_vectorizer(self, packed_vectorizer: bytes | None) -> None:
+    def refuse_other_vectorizer(self, packed_vectorizer: bytes) -> None:
         """Raise InputError if the data come from a vectoriser whose number of features or idf differ from a model's."""
-        for file, made in self._expected.items() if packed_vectorizer is not None else ():
+        for file, made in self._expected.items():
             try:
                 own = packed(load(beside(file, FOLDER)))
             except InputError:  # a damaged one contains no evidence

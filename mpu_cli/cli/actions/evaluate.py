@@ -85,7 +85,8 @@ class Truth:
 
         These are the label sets by the model's thresholds, and all scores.
         """
-        self.sidecars.refuse_other_vectorizer(model.packed_vectorizer)
+        if model.packed_vectorizer is not None:
+            self.sidecars.refuse_other_vectorizer(model.packed_vectorizer)
         ids, width = model.label_ids, int(model.label_ids[-1]) + 1
         rows = max(1, _PROBABILITIES // min(len(ids), FEW_LABELS))
         for part in (data[start : start + rows] for data in self.chunks() for start in range(0, len(data), rows)):

@@ -70,12 +70,12 @@ Rows = tuple[csr_array, list[str]]
 RECORD_FORMS = ("jsonl", "tsv")
 
 
-def _rows_of(source: str | Path, sidecars: Sidecars | None, reading: Reading, run: Run) -> Iterator[Rows]:
-    """Yield the features of instances and, with `sidecars`, their ids: those beside the data, or numbers from 1."""
-    if sidecars is None:
+def _rows_of(source: str | Path, has_ids: bool, reading: Reading, run: Run) -> Iterator[Rows]:
+    """Yield the features of instances and, if requested, their ids: those beside the data, or numbers from 1."""
+    if not has_ids:
         yield from ((chunk.features, []) for chunk in iter_chunks(source, reading, run=run, may_be_empty=True))
         return
-    read = read_ids(source)
+    sidecars, read = Sidecars(source), read_ids(source)
     ids: Iterator[str] = map(str, count(1)) if read is None else read
     for chunk in iter_chunks(source, reading, run=run, may_be_empty=True, contents=sidecars.contents):
         taken = list(islice(ids, len(chunk)))
@@ -186,10 +186,9 @@ def predict(
     vectorizer = model.packed_vectorizer if output.why else None
     feature_names = None if vectorizer is None else unpacked(vectorizer, "the model").features
     if rows is None:
-        sidecars = Sidecars(source)
-        sidecars.refuse_other_vectorizer(model.packed_vectorizer)
-        has_ids = output.form in RECORD_FORMS
-        rows = _rows_of(source, sidecars if has_ids else None, replace(reading, labels=False), run)
+        if model.packed_vectorizer is not None:
+            Sidecars(source).refuse_other_vectorizer(model.packed_vectorizer)
+        rows = _rows_of(source, output.form in RECORD_FORMS, replace(reading, labels=False), run)
 
     thresholds, most = np.zeros(1, np.float32) if output.has_all else output.thresholds(model), output.top_k
     if allowed is not None:  # no probability reaches the threshold of the others, which may be the most probable ones
