@@ -19,9 +19,9 @@ from scipy.special import expit
 
 from benchmarks.losing import Collection, annotated, on_sets
 from mpu_cli.core.frequency.estimators import Z_90
-from mpu_cli.core.labels.problem import HowDecided, Problem, VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Predictions
+from mpu_cli.core.problem import HowDecided, Problem, VerifiedLabels
 from mpu_cli.core.stacking import train
 from mpu_cli.people import suggestions
 from mpu_cli.people.posteriors import Choice, Evidence, posterior_at

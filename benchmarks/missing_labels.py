@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
+from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import train
 from mpu_cli.people.posteriors import Choice, Evidence
 from mpu_cli.people.suggestions import find

@@ -13,9 +13,9 @@ from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Cells
+from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import train
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posteriors import Choice, Evidence, suggest

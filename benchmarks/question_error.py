@@ -14,8 +14,8 @@ from scipy.sparse import csr_array
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.questions import draw, fit
-from mpu_cli.core.labels.problem import Answers
 from mpu_cli.core.options import FrequencyOptions
+from mpu_cli.core.problem import Answers
 from mpu_cli.core.sample import Instances, Sample
 from mpu_cli.core.selection import estimate_frequency
 from mpu_cli.runtime.run import Run

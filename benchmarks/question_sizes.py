@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from benchmarks.review_sizes import micro_f1
-from mpu_cli.core.labels.problem import Answers, Problem, VerifiedLabels
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
+from mpu_cli.core.problem import Answers, Problem, VerifiedLabels
 from mpu_cli.people.posteriors import Scored
 from mpu_cli.runtime.run import Run
 

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
-from mpu_cli.core.labels.problem import Problem, VerifiedLabels
 from mpu_cli.core.options import Options
+from mpu_cli.core.problem import Problem, VerifiedLabels
 from mpu_cli.core.selection import TrainingResult
 from mpu_cli.core.stacking import train
 from mpu_cli.runtime.run import Run

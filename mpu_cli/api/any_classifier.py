@@ -21,9 +21,9 @@ from mpu_cli.api.estimator import LabelSetsMixin, MPUClassifier
 from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
-from mpu_cli.core.labels.problem import Problem, joined, kin_of
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Cells, refuse_beyond_free
+from mpu_cli.core.problem import Problem, joined, kin_of
 from mpu_cli.core.validation import deal, default_folds, usual_folds, without
 from mpu_cli.errors import DataError
 from mpu_cli.people.posteriors import Evidence, calibrated_by, unannotated_posterior

@@ -14,8 +14,8 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from mpu_cli.core.features import only_entries
-from mpu_cli.core.labels.problem import Answers, InstanceGroups, Problem, VerifiedLabels
 from mpu_cli.core.predictions import refuse_large_predictions, values_at
+from mpu_cli.core.problem import Answers, InstanceGroups, Problem, VerifiedLabels
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation.metrics import entries_in
 from mpu_cli.names.label_names import LabelNames

@@ -26,11 +26,11 @@ from mpu_cli.cluster.dask_executor import DaskExecutor, Handle, size_of
 from mpu_cli.core.calibration import Calibration, HeldOut
 from mpu_cli.core.features import Columns, Features, with_width
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.problem import Instances, Problem, widened
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT
 from mpu_cli.core.options import LINEAR, Options
 from mpu_cli.core.predictions import FEW_LABELS, count_positives, refuse_large_sample, refuse_too_large
+from mpu_cli.core.problem import Instances, Problem, widened
 from mpu_cli.core.sample import draw, step_for_all
 from mpu_cli.core.selection import TrainingResult, choose_hyper_parameters
 from mpu_cli.core.sgd import (

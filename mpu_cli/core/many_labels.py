@@ -23,9 +23,9 @@ from scipy.sparse import csc_array, csr_array, vstack
 from mpu_cli.core.features import Features, entry_rows, only_entries, unit_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.labels.side_information import NegativeSample, Prior, joined_cells
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, Top
 from mpu_cli.core.sgd import LearningTask, Split
+from mpu_cli.core.side_information import NegativeSample, Prior, joined_cells
 from mpu_cli.core.validation import train_splits
 
 # A label is described by at most this many instances and features: more change little.

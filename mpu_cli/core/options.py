@@ -64,7 +64,7 @@ class FrequencyOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(FrequencyOptions):
-    """The user's options for `core.stacking.train`; the data are in a `core.labels.problem.Problem`."""
+    """The user's options for `core.stacking.train`; the data are in a `core.problem.Problem`."""
 
     loss: str | None = declared(
         Kind(words=(AUTO, *LOSSES)),

@@ -12,11 +12,11 @@ from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstim
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import ScoredCells, chances
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
-from mpu_cli.core.labels.problem import Answers, Instances, annotated_by_chance, kin_of, least_frequencies
-from mpu_cli.core.labels.side_information import Prior
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.predictions import FEW_LABELS, refuse_large_sample, values_at
+from mpu_cli.core.problem import Answers, Instances, annotated_by_chance, kin_of, least_frequencies
 from mpu_cli.core.sgd import LearningTask, Settings, cost_for, default_settings
+from mpu_cli.core.side_information import Prior
 from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold, fold_numbers, usual_folds
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 

@@ -31,11 +31,11 @@ from mpu_cli.core.frequency.single_frequencies import (
     estimate_singly,
     of_all_groups,
 )
-from mpu_cli.core.labels.problem import Instances, Problem, Verdict
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import ASSUMPTION, ASSUMPTION_OF_GROUPS, LINEAR, MACRO_F1, PU_F1, RBF, Options
 from mpu_cli.core.predictions import FEW_LABELS, Block, refuse_beyond_free
+from mpu_cli.core.problem import Instances, Problem, Verdict
 from mpu_cli.core.sample import Sample, draw_sample, may_be_unread, step_for_all
 from mpu_cli.core.sgd import COSTS, LearningTask, Settings, Split, default_settings, learn_labels
 from mpu_cli.core.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
@@ -336,7 +336,7 @@ class TrainingResult:
     # label gets its own threshold, or if all were requested
     held_out: HeldOut
     scaling: str | None = None  # of the features that the model was learned from, one of `SCALINGS`; None: not scaled
-    kin: np.ndarray | None = None  # as in `core.labels.problem.Instances`
+    kin: np.ndarray | None = None  # as in `core.problem.Instances`
 
 
 def choose_hyper_parameters(

@@ -14,11 +14,11 @@ from scipy.special import logit
 from mpu_cli.core.features import Features, only_entries
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import SIMD, Batches, descent, kernel, shuffled
-from mpu_cli.core.labels.side_information import NegativeSample, Prior, unannotated_bias
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, loss_named
 from mpu_cli.core.loss.pu_logistic import LOSS
 from mpu_cli.core.predictions import LEAST, Block, Predictions, Top, count_positives
+from mpu_cli.core.side_information import NegativeSample, Prior, unannotated_bias
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -49,7 +49,7 @@ class Settings:
     cost: float = LOSS.cost
     step: float = 1.0  # eta0 in units of 1 / mean ||x||^2, which makes it independent of the scale of the features
     epochs: int = 1  # passes over the data
-    # a, the length of the mean of a label's weights (`core.labels.side_information`), times sqrt(mean ||x||^2)
+    # a, the length of the mean of a label's weights (`core.side_information`), times sqrt(mean ||x||^2)
     prior: float = 0.0
     thin: bool = False  # whether weights may move by a sample of the small gradients (`numpy_kernel.thinned`)
     loss: str = DEFAULT  # one of `core.loss.LOSSES`

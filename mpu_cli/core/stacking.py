@@ -30,7 +30,6 @@ from mpu_cli.core.calibration import (
     calibrate_strata,
 )
 from mpu_cli.core.features import Columns, Features, RbfFeatures, Scaling, with_width
-from mpu_cli.core.labels.problem import Instances, Problem
 from mpu_cli.core.linear_model import LARGEST_SUM, LinearModel
 from mpu_cli.core.many_labels import with_side_information
 from mpu_cli.core.options import MACRO_F1, PER_LABEL, PU_F1, Options
@@ -45,6 +44,7 @@ from mpu_cli.core.predictions import (
     refuse_labels_of_one,
     refuse_too_large,
 )
+from mpu_cli.core.problem import Instances, Problem
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_features, choose_hyper_parameters
 from mpu_cli.core.sgd import LearningTask, Split
 from mpu_cli.core.thresholds import best_threshold, decide

@@ -21,8 +21,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import only_entries
-from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.predictions import stored
+from mpu_cli.core.problem import kin_of
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.compare import SET_METRICS, Comparison, Form, metric_names

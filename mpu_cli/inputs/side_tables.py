@@ -18,8 +18,8 @@ from scipy.sparse import csr_array
 from mpu_cli.bundle.predicting import iter_predictions
 from mpu_cli.core.features import Columns, entry_rows
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate
-from mpu_cli.core.labels.problem import InstanceGroups
 from mpu_cli.core.predictions import refuse_large_predictions
+from mpu_cli.core.problem import InstanceGroups
 from mpu_cli.errors import InputError, counted, one_line
 from mpu_cli.names.label_names import LabelNames, is_number, label_of
 from mpu_cli.names.lines import cell, read_each, text_lines

@@ -16,12 +16,12 @@ from mpu_cli.bundle.writing import described_files, training_record
 from mpu_cli.cluster import Address, absolute, connected
 from mpu_cli.core.features import Columns, with_width
 from mpu_cli.core.frequency.label_frequency import refuse_refuted
-from mpu_cli.core.labels.implications import Implications
-from mpu_cli.core.labels.problem import Problem, Verdict, VerifiedLabels, widened
+from mpu_cli.core.implications import Implications
 from mpu_cli.core.linear_model import rows_among
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import count_positives, values_at
+from mpu_cli.core.problem import Problem, Verdict, VerifiedLabels, widened
 from mpu_cli.core.selection import Estimates, HyperParameters, TrainingResult
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import InputError, MpuError, abridged, counted, shown

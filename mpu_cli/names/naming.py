@@ -28,7 +28,7 @@ from mpu_cli.svmlight.streams import Files, Source, files_of, is_url, stem
 if TYPE_CHECKING:
     import numpy as np
 
-    from mpu_cli.core.labels.implications import Implications
+    from mpu_cli.core.implications import Implications
 
 
 _log = logging.getLogger(__name__)
@@ -266,7 +266,7 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
 
     Raises InputError (the file cannot be read, a line does not have two labels, or none has labels in use).
     """
-    from mpu_cli.core.labels.implications import Implications  # heavy, like NumPy
+    from mpu_cli.core.implications import Implications  # heavy, like NumPy
 
     pairs: list[tuple[int, int]] = []
     unused: dict[str, int] = {}  # numbers below 0

@@ -24,9 +24,9 @@ from mpu_cli.core.frequency import questions
 from mpu_cli.core.frequency.estimators import Z_90, CountedCells, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, is_estimated
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, alike, missing
-from mpu_cli.core.labels.problem import Answers, Problem, Verdict, counts_by_chance
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
 from mpu_cli.core.predictions import FEW_LABELS, Cells, Predictions, blocks, f1_score, refuse_too_large, values_at
+from mpu_cli.core.problem import Answers, Problem, Verdict, counts_by_chance
 from mpu_cli.core.sample import Sample, draw_sample
 from mpu_cli.core.selection import (
     Estimates,

@@ -27,9 +27,9 @@ from mpu_cli.core.frequency.estimators import Z_90, Z_95, wilson
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import below_ceiling
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
-from mpu_cli.core.labels.implications import Implications
-from mpu_cli.core.labels.problem import Answers, HowDecided, Problem, Verdict
+from mpu_cli.core.implications import Implications
 from mpu_cli.core.predictions import Cells, Predictions, values_at
+from mpu_cli.core.problem import Answers, HowDecided, Problem, Verdict
 from mpu_cli.core.selection import Estimates
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posteriors import (

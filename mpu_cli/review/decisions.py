@@ -41,7 +41,7 @@ from typing import TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.labels.problem import HowDecided
+from mpu_cli.core.problem import HowDecided
 from mpu_cli.errors import InputError, one_line, shown
 from mpu_cli.names.label_names import LabelNames, RecordIds, is_number, label_of, quoted
 from mpu_cli.names.lines import cell, delimiter_of, first_repeated, meanings, text_lines, whole

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.labels.problem import Answers, HowDecided, VerifiedLabels, widened
 from mpu_cli.core.predictions import values_at
+from mpu_cli.core.problem import Answers, HowDecided, VerifiedLabels, widened
 from mpu_cli.errors import InputError, abridged, counted, shown
 from mpu_cli.names.label_names import LabelNames
 from mpu_cli.review.decisions import NOTHING_ELSE, VERDICT, WHY, Decisions, WrittenCells, checksum

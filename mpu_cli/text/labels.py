@@ -12,7 +12,7 @@ from typing import Any, cast
 from urllib.parse import quote
 from xml.parsers import expat
 
-from mpu_cli.core.labels.implications import Implications
+from mpu_cli.core.implications import Implications
 from mpu_cli.errors import InputError, MpuError, counted, shown
 from mpu_cli.names.label_names import folded, numbers_of, uri_of, without_brackets
 from mpu_cli.names.lines import composed, open_side, undecoded

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import from_review
-from mpu_cli.core.labels.problem import VerifiedLabels
+from mpu_cli.core.problem import VerifiedLabels
 from tests.core.simulated import hide
 from tests.slow import slow
 from tests.svm import write

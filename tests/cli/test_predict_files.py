@@ -12,7 +12,7 @@ from mpu_cli.bundle.predicting import select, with_implied
 from mpu_cli.cli.actions import predict as command
 from mpu_cli.cli.actions.predict import Output, predict
 from mpu_cli.core.features import Columns
-from mpu_cli.core.labels.implications import Implications
+from mpu_cli.core.implications import Implications
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import Cells, Top
 from mpu_cli.core.stacking import StackedModel

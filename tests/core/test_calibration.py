@@ -9,9 +9,9 @@ from scipy.special import expit, logit
 
 from mpu_cli.core.calibration import BinnedCells, Calibration, HeldOut, calibrate, calibrate_strata
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.problem import Problem, VerifiedLabels
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import SourceModels
+from mpu_cli.core.problem import Problem, VerifiedLabels
 from mpu_cli.core.stacking import train
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.hypotheses import examples

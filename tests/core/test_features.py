@@ -20,8 +20,8 @@ from mpu_cli.core.features import (
     unevenness,
     unit_rows,
 )
-from mpu_cli.core.labels.problem import Problem, kin_of, share_repeated
 from mpu_cli.core.options import Options
+from mpu_cli.core.problem import Problem, kin_of, share_repeated
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import DataError, MpuWarning
 from tests.core.simulated import as_features, as_labels

@@ -1,7 +1,7 @@
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.labels.implications import Implications
+from mpu_cli.core.implications import Implications
 
 IDS = np.array([1, 3, 7, 9])
 LABELS = csr_array(np.array([[0, 0, 1, 0], [1, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]], bool))

@@ -10,10 +10,10 @@ from scipy.special import expit
 
 from mpu_cli.core import stacking
 from mpu_cli.core.features import Features
-from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import LEAST, Top
+from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import Run

@@ -12,13 +12,13 @@ from mpu_cli.core import many_labels, predictions, selection, stacking
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.labels.problem import Problem, VerifiedLabels
-from mpu_cli.core.labels.side_information import NegativeSample, Prior
 from mpu_cli.core.many_labels import sample_negatives
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top
+from mpu_cli.core.problem import Problem, VerifiedLabels
 from mpu_cli.core.sample import draw_labels
 from mpu_cli.core.sgd import LearningTask, Settings
+from mpu_cli.core.side_information import NegativeSample, Prior
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import TooLargeError
 from mpu_cli.experiment.methods import elkan08

@@ -11,12 +11,12 @@ from scipy.special import expit
 from mpu_cli.core.calibration import Calibration, StratifiedCalibration
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.problem import Problem, VerifiedLabels
-from mpu_cli.core.labels.side_information import Prior, times_named, unannotated_bias
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import FEW_LABELS, Top, count_positives, strata_of
+from mpu_cli.core.problem import Problem, VerifiedLabels
 from mpu_cli.core.sgd import UNLEARNED_PRIOR, LearningTask, Settings, Split
+from mpu_cli.core.side_information import Prior, times_named, unannotated_bias
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.core.validation import deal, train_splits
 from mpu_cli.runtime.run import DEFAULT_RUN, Run

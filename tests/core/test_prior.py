@@ -7,10 +7,10 @@ from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.problem import Problem
-from mpu_cli.core.labels.side_information import Prior
 from mpu_cli.core.options import Options
+from mpu_cli.core.problem import Problem
 from mpu_cli.core.sgd import Settings
+from mpu_cli.core.side_information import Prior
 from mpu_cli.core.stacking import train
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, assert_minimal, hide, linear_problem, trained

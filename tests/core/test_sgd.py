@@ -10,8 +10,8 @@ from sklearn.metrics import f1_score
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.labels.problem import VerifiedLabels
 from mpu_cli.core.linear_model import LinearModel
+from mpu_cli.core.problem import VerifiedLabels
 from mpu_cli.core.sgd import Settings, default_epochs, default_step
 from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, linear_problem, objective, trained

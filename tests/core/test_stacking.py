@@ -9,9 +9,9 @@ from sklearn.metrics import f1_score
 
 from mpu_cli.core import stacking
 from mpu_cli.core.explanation import explain
-from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import Options
+from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import StackedModel, train
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.core.test_training import as_bytes

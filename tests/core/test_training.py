@@ -12,9 +12,9 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import from_review
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.labels.problem import Problem, VerifiedLabels
 from mpu_cli.core.loss import LOSSES
 from mpu_cli.core.options import Options
+from mpu_cli.core.problem import Problem, VerifiedLabels
 from mpu_cli.core.sgd import LearningTask, Split, default_epochs, default_step
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.core.thresholds import expected_f1, pooled_threshold

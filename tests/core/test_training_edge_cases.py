@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
+from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_features, as_labels, linear_problem

@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
+from mpu_cli.core.problem import Problem
 from mpu_cli.core.sgd import LearningTask, Settings, Split
 from mpu_cli.core.stacking import train
 from mpu_cli.core.validation import LARGER_STEPS, deal, dense_out_of_fold, predict_nested, train_splits

@@ -9,7 +9,7 @@ from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import METHODS, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.problem import Instances, Problem, VerifiedLabels
+from mpu_cli.core.problem import Instances, Problem, VerifiedLabels
 from mpu_cli.core.sample import Sample
 from mpu_cli.core.sgd import Settings, initial_bias
 from mpu_cli.core.stacking import train

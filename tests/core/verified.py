@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from mpu_cli.core.labels.problem import Verdict, VerifiedLabels
+from mpu_cli.core.problem import Verdict, VerifiedLabels
 
 UNKNOWN, TRUE, FALSE, IGNORED, IMPLIED = Verdict
 

@@ -3,7 +3,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.problem import VerifiedLabels
+from mpu_cli.core.problem import VerifiedLabels
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posteriors import Evidence
 from mpu_cli.runtime.run import Run

@@ -12,8 +12,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from mpu_cli.core import stacking
-from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
+from mpu_cli.core.problem import Problem
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime import run as runs
 from mpu_cli.runtime.run import Run, blas_on_one_thread

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from mpu_cli.cli.messages import info, output_report, warn
-from mpu_cli.core.labels.implications import Implications
+from mpu_cli.core.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names.label_names import LabelNames, is_uri
 from mpu_cli.names.naming import BESIDE, FOLDER, IDS, beside

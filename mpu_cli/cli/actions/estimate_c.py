@@ -24,9 +24,9 @@ from mpu_cli.core.frequency.label_frequency import least_not_refuted
 from mpu_cli.core.frequency.questions import forecast
 from mpu_cli.core.frequency.review_frequency import instances_to_review, reviewed_counts
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
-from mpu_cli.core.labels.problem import counts_by_chance
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.predictions import count_positives
+from mpu_cli.core.problem import counts_by_chance
 from mpu_cli.core.selection import Estimates, refuse_two_frequencies
 from mpu_cli.errors import InputError, counted
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines

@@ -14,7 +14,7 @@ from mpu_cli.bundle.writing import check_kept, origin_of
 from mpu_cli.cli.actions.evaluate import Truth, conclusion_on
 from mpu_cli.cli.messages import warn
 from mpu_cli.cli.options import KS, Acceptance
-from mpu_cli.core.labels.problem import hashes_of
+from mpu_cli.core.problem import hashes_of
 from mpu_cli.errors import BusyError, FilesError, InputError, ModelError, shown, without_secrets
 from mpu_cli.evaluation.compare import Counts, Difference, compare, ranking_gains
 from mpu_cli.runtime.run import Run

@@ -18,10 +18,10 @@ from mpu_cli.cli.messages import QUESTIONS, detail, info, output_report, present
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.frequency.questions import LEAST, OF_FALSE, OF_TRUE, Questions
-from mpu_cli.core.labels.implications import Implications
-from mpu_cli.core.labels.problem import Verdict
+from mpu_cli.core.implications import Implications
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.predictions import Cells, values_at
+from mpu_cli.core.problem import Verdict
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, changed, counted
 from mpu_cli.inputs.training_data import Sources, TrainingData, frequency_file, read_training_data

@@ -25,8 +25,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
-from mpu_cli.core.labels.problem import Verdict, VerifiedLabels
 from mpu_cli.core.options import ASSUMPTION
+from mpu_cli.core.problem import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError, abridged, counted
 
 # Standard errors from the middle to the ends of 90 and 95 % intervals of a normal distribution.

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
 from mpu_cli.core.features import with_values
-from mpu_cli.core.labels.problem import Verdict, VerifiedLabels
+from mpu_cli.core.problem import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError
 
 # c of a cell by its verdict; NaN: the rate of its label.

@@ -36,7 +36,7 @@ from mpu_cli.core.frequency.review_frequency import (
     summarised,
     with_chance,
 )
-from mpu_cli.core.labels.problem import Answers, Problem, Verdict, VerifiedLabels, least_frequencies
+from mpu_cli.core.problem import Answers, Problem, Verdict, VerifiedLabels, least_frequencies
 
 # The largest r, and how sharply r bends to it. A safeguard, not an estimate: only about 10 of 200 questions are about
 # the surest cells. Decisions on suggestions are more informative about these (`people.suggestions`).

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.special import betainc, betaincinv, expit, logit, softmax, xlog1py, xlogy
 
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
-from mpu_cli.core.labels.problem import Problem, Verdict, VerifiedLabels, least_frequencies
+from mpu_cli.core.problem import Problem, Verdict, VerifiedLabels, least_frequencies
 from mpu_cli.errors import DataError, counted
 
 # The prior of one share in observations, and at least for each of annotated and missing.

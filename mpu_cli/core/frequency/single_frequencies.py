@@ -23,7 +23,7 @@ from mpu_cli.core.frequency.estimators import (
     FrequencyEstimate,
     estimate,
 )
-from mpu_cli.core.labels.problem import InstanceGroups, VerifiedLabels
+from mpu_cli.core.problem import InstanceGroups, VerifiedLabels
 
 # Labels clearly differ, or may, if this makes the annotations of each more probable, on average by these factors.
 _DIFFER, _MAY_DIFFER = 2.0, 2.0**0.5

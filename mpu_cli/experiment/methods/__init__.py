@@ -22,7 +22,7 @@ from sklearn.base import is_classifier
 from mpu_cli.api.any_classifier import fit_copies, scores, suited
 from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.problem import kin_of
+from mpu_cli.core.problem import kin_of
 from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal, without

@@ -16,8 +16,8 @@ from scipy.sparse import csr_array
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.problem import Instances, kin_of
 from mpu_cli.core.predictions import refuse_large_sample, refuse_too_large
+from mpu_cli.core.problem import Instances, kin_of
 from mpu_cli.core.sample import Sample, step_for_all
 from mpu_cli.core.selection import Trial, choose_settings
 from mpu_cli.core.sgd import LearningTask, Split, default_settings

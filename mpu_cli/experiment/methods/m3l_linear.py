@@ -31,9 +31,9 @@ from sklearn.metrics.pairwise import cosine_similarity
 from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.problem import kin_of
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import refuse_beyond_free
+from mpu_cli.core.problem import kin_of
 from mpu_cli.core.sample import draw
 from mpu_cli.core.selection import climb
 from mpu_cli.core.sgd import COSTS

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.labels.problem import Problem
 from mpu_cli.core.options import Options
+from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.options import options_of

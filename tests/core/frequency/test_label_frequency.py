@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.labels.problem import VerifiedLabels
+from mpu_cli.core.problem import VerifiedLabels
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_labels
 from tests.core.verified import FALSE, UNKNOWN, by_definition, cells, true_by_definition, verified_of

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
 from mpu_cli.core.frequency.questions import ScoredCells, draw, fit, from_people
-from mpu_cli.core.labels.problem import Answers, Problem, VerifiedLabels
+from mpu_cli.core.problem import Answers, Problem, VerifiedLabels
 from tests.core.simulated import as_labels
 from tests.core.verified import complete_review
 from tests.slow import slow

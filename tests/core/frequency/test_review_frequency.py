@@ -7,7 +7,7 @@ from scipy.stats import binom
 from mpu_cli.core.frequency import review_frequency
 from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.review_frequency import from_review, from_second_file, instances_to_review
-from mpu_cli.core.labels.problem import VerifiedLabels
+from mpu_cli.core.problem import VerifiedLabels
 from tests.core.simulated import as_labels
 from tests.core.verified import complete_review
 from tests.slow import slow

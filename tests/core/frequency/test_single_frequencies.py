@@ -18,7 +18,7 @@ from mpu_cli.core.frequency.single_frequencies import (
     missing,
     of_all_groups,
 )
-from mpu_cli.core.labels.problem import InstanceGroups, VerifiedLabels
+from mpu_cli.core.problem import InstanceGroups, VerifiedLabels
 from mpu_cli.people.posteriors import missing_labels
 from tests.core.frequency.test_estimators import beside, separable
 from tests.core.simulated import as_labels

@@ -11,8 +11,8 @@ from sklearn.svm import LinearSVC
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import Batches, descent, kernel, numpy_kernel
-from mpu_cli.core.labels.problem import VerifiedLabels
 from mpu_cli.core.loss.squared_hinge import cell_weights
+from mpu_cli.core.problem import VerifiedLabels
 from mpu_cli.runtime.run import Run
 from tests.hypotheses import examples
 from tests.kernels import NUMBA

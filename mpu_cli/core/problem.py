@@ -362,7 +362,7 @@ class Problem:
     # int, shape (n,): instances with equal numbers stay in one fold, like equal instances
     same_fold: np.ndarray | None = None
     # float32, shape (q, any): a vector for each label, or zero: the direction of the mean of the prior of its weights
-    # (`core.labels.side_information`)
+    # (`core.side_information`)
     label_features: csr_array | None = None
 
     @property

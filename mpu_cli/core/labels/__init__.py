@@ -1,1 +1,0 @@
-"""Information about labels besides annotations: human verdicts, implications, names."""
