@@ -122,7 +122,8 @@ class Fitness:
             ("true labels", self.annotations, model.label_ids, self.labels, relabel),
         ):
             trained = _range_of(numbers)
-            if count >= _FEWEST_INSTANCES and (more := _shift(trained, found)):
+            more = trained[0] - found[0]
+            if count >= _FEWEST_INSTANCES and abs(more) == 1 and trained[1] - found[1] == more:
                 shifts[kind] = (
                     f"{kind} are {found[0]} to {found[1]}, and were {trained[0]} to {trained[1]} in training; renumber "
                     f"the data: perl -pe '{command % more}'"
@@ -159,12 +160,6 @@ class Fitness:
 
 def _range_of(numbers: np.ndarray) -> _Range:
     return (int(numbers.min()), int(numbers.max())) if len(numbers) else _NONE
-
-
-def _shift(trained: _Range, found: _Range) -> int:
-    """Return the shift, 1 or -1, that turns the numbers into those of the training; 0 if no such shift does."""
-    more = trained[0] - found[0]
-    return more if abs(more) == 1 and trained[1] - found[1] == more else 0
 
 
 def implications_of(model: TrainedModel) -> csr_array:

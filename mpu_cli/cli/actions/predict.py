@@ -214,7 +214,12 @@ def predict(
         return lines, Fitness.of(model, features, written=len(cells))
 
     width = min(len(model.label_ids), FEW_LABELS) if allowed is None else len(model.label_ids)
-    slices = _slices(rows, max(1, _PROBABILITIES // width))
+    size = max(1, _PROBABILITIES // width)
+    slices = (
+        (features[start : start + size], ids[start : start + size])
+        for features, ids in rows
+        for start in range(0, features.shape[0], size)
+    )
     found = Fitness()
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
         if output.form == "tsv":
@@ -229,13 +234,6 @@ def predict(
         except OverflowingError:
             raise InputError(source, "feature values are too large; scale them as in training") from None
     return found
-
-
-def _slices(rows: Iterator[Rows], most: int) -> Iterator[Rows]:
-    """Cut features and ids into slices with a maximum number of instances."""
-    for features, ids in rows:
-        for start in range(0, features.shape[0], most):
-            yield features[start : start + most], ids[start : start + most]
 
 
 def _lines(
