@@ -47,7 +47,8 @@ class Verdict(IntEnum):
 class HowDecided(IntEnum):
     """How a cell came to be decided. If it was decided twice, the larger value counts."""
 
-    ADDED = -1  # it was not suggested
+    UNLISTED = -2  # it was neither suggested nor added
+    ADDED = -1  # a person added the label, which was not suggested
     UNKNOWN = 0
     IN_ORDER = 1  # it is in a list of suggestions that was answered from its first line on, without skipping lines
 

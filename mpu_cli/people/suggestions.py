@@ -306,7 +306,7 @@ def _decided(problem: Problem, learned: Answers | None) -> tuple[np.ndarray, np.
         q = problem.labels.shape[1]
         is_listed &= ~np.isin(rows * q + columns, learned.rows * q + learned.columns)
     origin = np.zeros(len(rows)) if origins is None else values_at(origins, rows, columns)
-    kept = ~is_listed | (origin != HowDecided.ADDED)
+    kept = ~is_listed | (origin >= HowDecided.UNKNOWN)
     if true[is_listed & kept].all():
         kept &= ~is_listed | (origin == HowDecided.IN_ORDER)
     return rows[kept], columns[kept], true[kept], is_listed[kept]

@@ -108,10 +108,6 @@ class Decisions:
         """Return an error at the line of decision i."""
         return InputError(self.files[self.file[i]], problem, int(self.line[i]))
 
-    def place(self, i: int) -> str:
-        """Return the file and line of decision i, for errors."""
-        return f"{shown(self.files[self.file[i]])}:{self.line[i]}"
-
 
 def read(
     sources: "Iterable[str | Path | WrittenCells]",
@@ -397,8 +393,8 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
     origin = np.where(words == ADDED, HowDecided.ADDED, HowDecided.UNKNOWN).astype(np.int8)
     claims = cells.claims()
     if PROBABILITY in cells.columns:
-        origin[np.isnan(claims) & (label != NOTHING_ELSE)] = HowDecided.ADDED
-    listed = (words == SUGGESTION) & (label != NOTHING_ELSE) & (origin != HowDecided.ADDED)
+        origin[np.isnan(claims) & (label != NOTHING_ELSE) & (words != ADDED)] = HowDecided.UNLISTED
+    listed = (words == SUGGESTION) & (label != NOTHING_ELSE) & (origin == HowDecided.UNKNOWN)
     of_open = listed & ~np.isin(instance, instance[label == NOTHING_ELSE])
     undecided = verdict[of_open] == UNDECIDED
     if cells.size is not None and np.count_nonzero(listed) >= cells.size and (undecided[:-1] <= undecided[1:]).all():
@@ -448,7 +444,7 @@ def _each_once(every: Decisions, ids: RecordIds | None) -> Decisions:
         here, before = order[other[0]], order[first[group[other[0]]]]
         words = [YES if every.verdict[i] else NO for i in (here, before)]
         of = f"label {label_text(int(every.label[here]), every.names)} of {_record(int(instance[other[0]]), ids)}"
-        there = f"{words[1]} in {every.place(before)}"
+        there = f"{words[1]} in {shown(every.files[every.file[before]])}:{every.line[before]}"
         raise every.error(here, f"{of} is {words[0]} here and {there}; remove one of the lines")
     is_sample = np.zeros(len(first), bool)
     is_sample[group[every.is_sample[order]]] = True

@@ -65,7 +65,7 @@ def match(
     also: Sequence[int] = (),
     filled_in: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Reviewed:
-    """Match decisions with data.
+    """Match decisions with data. Labels that they found missing, and that have been added since, are not annotations.
 
     `source`: the file of the data, as the user named it.
     `also`: labels to which decisions apply even if they are never true.
@@ -105,6 +105,10 @@ def match(
     if filled_in is not None:
         cells = [rows << 32 | numbers for rows, numbers in ((decisions.instance, decisions.label), filled_in)]
         is_annotated &= ~np.isin(*cells)
+    was_missing = ~np.isnan(np.fmax(decisions.chance, decisions.probability)) | (decisions.origin == HowDecided.ADDED)
+    added = is_annotated & decisions.verdict & was_missing
+    labels = csr_array(labels > csr_array((added[added], (decisions.instance[added], column[added])), labels.shape))
+    is_annotated &= ~added
     yes, no = (
         (decisions.instance[kind], column[kind]) for kind in (decisions.verdict, has_column & ~decisions.verdict)
     )

@@ -46,6 +46,7 @@ class Rewriter:
         self._dialect: dict[str, Any] = {}  # of a table
         self._mark = "1"  # the value of the last true field that is a tag
         self._are_numbers = False  # whether the tags of the last list were numbers
+        self._list = ""  # the last list in one text
 
     def written(self, stream: Readable, source: str, change_of: Callable[[Record], Retagged]) -> Iterator[bytes]:
         """Yield the records with their changes, and everything before, between and after them.
@@ -65,8 +66,10 @@ class Rewriter:
                 before = self._with_columns(before, record.row.table)
             if self._fields.are_tags and record.tags:
                 self._mark = str(value_of(record.row.fields, record.tags[0]))
-            elif record.tags and isinstance(tags := value_of(record.row.fields, self._fields.tags[0]), list) and tags:
+            elif isinstance(tags := value_of(record.row.fields, self._fields.tags[0]), list) and record.tags and tags:
                 self._are_numbers = type(tags[0]) is int
+            elif isinstance(tags, str) and listed(tags) is not None and (record.tags or not self._list):
+                self._list = tags
             try:
                 text = self._record("".join(own), record.row, change_of(record))
                 yield "".join([*before, text]).encode(encoding)
@@ -84,7 +87,7 @@ class Rewriter:
             raise ValueError(f"there is a field {self._added!r} already; name another one by --added")
         values = self._changed(fields, change) if change.added or change.removed else {}
         if self._added and change.added:
-            values[self._added] = self._joined(change.added) if self._columns else list(change.added)
+            values[self._added] = self._tags(None, change.added, frozenset()) if self._columns else list(change.added)
         row = text.rstrip(_LINE_END)
         end = text[len(row) :]
         if self._columns:
@@ -158,6 +161,8 @@ class Rewriter:
             if are_objects:
                 return [*kept, *({"uri" if is_uri(tag) else "label": tag} for tag in added)]
             return [*kept, *(map(_number, added) if self._are_numbers else added)]
+        if self._columns and self._list and added and not tags:
+            return relisted(self._list, lambda tag: True, added)
         if tags is None:
             return None if self._form == "jsonl" else self._joined(added)
         if listed(str(tags)) is not None:
@@ -172,7 +177,8 @@ class Rewriter:
         for tag in tags:
             if separator in tag:
                 raise ValueError(
-                    f"the tag {tag!r} has {separator!r} in it, which separates tags here: it would be read as two"
+                    f"the tag {tag!r} has {separator!r} in it, which separates tags here: it would be read as two; "
+                    'lists, such as ["a", "b"], can have it'
                 )
         return f"{separator}{blank}".join(tags)
 

@@ -87,12 +87,16 @@ def test_what_was_filled_in_of_a_complete_instance_is_annotated(run, tmp_path, f
     assert sum(origin["annotated"]) == len(cells(filled / "news.svm")) + len(seen)
 
 
-def test_an_answer_about_what_was_filled_in_counts(run, tmp_path, filled):
-    answers, asked = tmp_path / "answers.tsv", listed(tmp_path / "first.filled")
-    lines = "".join(f"{i}\t{k}\t{'yes' if k % 2 else 'no'}\tquestion\t0.1\n" for i, k in asked)
-    answers.write_text(f"{COLUMNS[:-1]}\tsource\tdrawn\n{lines}")
-    before, after = (c_of(run, filled / name, "--reviewed", answers) for name in ("news.svm", "first.svm"))
-    assert (after["c"], after["answers"]) == (before["c"], len(asked))
+@pytest.mark.parametrize("kind", ["question\t0.1\t", "suggestion\t\t0.5", "added\t\t\n{}\t*\tno\tsample\t\t"])
+def test_labels_that_a_review_found_may_be_added_to_the_data(run, tmp_path, filled, kind):
+    yes = sorted(listed(tmp_path / "first.filled"))
+    no = [(i, 1) for i in range(1, 41) if (i, 1) not in cells(tmp_path / "first.svm")]
+    rows = [f"{i}\t{k}\t{'yes' if (i, k) in yes else 'no'}\t{kind.format(i)}\n" for i, k in (*yes, *no)]
+    (tmp_path / "decided.tsv").write_text("".join([COLUMNS[:-1], "\tsource\tdrawn\tprobability\n", *rows]))
+    options = *QUICK, "--top", 20, "--reviewed", tmp_path / "decided.tsv", "-o", tmp_path / "list"
+    before, filled_in = (run.json("suggest", tmp_path / f"{name}.svm", *options) for name in ("news", "first"))
+    (tmp_path / "first.filled").unlink()
+    assert filled_in == before == run.json("suggest", tmp_path / "first.svm", *options)
 
 
 def test_the_expected_number_of_right_ones_is_in_its_interval(run, tmp_path, filled):

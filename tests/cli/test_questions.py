@@ -160,14 +160,6 @@ def test_the_page_asks_them(run, problem, tmp_path):
     assert all(f",{float(chance)}]" in page for chance in drawn)
 
 
-def test_an_answer_on_an_annotated_cell(run, problem, checked):
-    """What was annotated since is no answer, and no error where it says yes."""
-    _, S, data = problem
-    i, k = (int(index[0]) for index in np.nonzero(S))
-    checked.write_text(checked.read_text() + f"{i + 1}\t{k + 1}\t0.5\t0.5\tyes\tquestion\n")
-    assert estimated(run, data, "--reviewed", checked)["answers"] == 80
-
-
 @pytest.mark.parametrize("decided", [0, 5])
 def test_nothing_is_left_to_ask(run, tmp_path, decided):
     data, target, checked = tmp_path / "data.svm", tmp_path / "questions.tsv", tmp_path / "checked.tsv"

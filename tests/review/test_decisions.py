@@ -24,9 +24,10 @@ def cells(decisions) -> list[tuple]:
 
 
 def test_reads_decisions(file):
-    decisions = read([file(HEADER + "3\t7\tyes\tsample\n3\t*\tno\tsample\n1\t0\tno\tsuggestion\n1\t2\t\tsuggestion\n")])
+    rows = "3\t7\tyes\tsample\n3\t*\tno\tsample\n1\t0\tno\tsuggestion\n1\t2\t\tsuggestion\n1\t5\n"
+    decisions = read([file(HEADER + rows)])
     assert cells(decisions) == [(0, 0, False, False), (2, NOTHING_ELSE, False, True), (2, 7, True, True)]
-    assert [decisions.place(i).rpartition("/")[2] for i in range(3)] == [f"small.txt:{n}" for n in (4, 3, 2)]
+    assert decisions.line.tolist() == [4, 3, 2]
 
 
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
@@ -99,10 +100,6 @@ def test_tolerates(file, name):
     assert cells(read([file(TOLERATED[name])])) == [(0, 5, True, True)]
 
 
-def test_a_line_that_ends_before_its_verdict_is_undecided(file):
-    assert not len(read([file(HEADER + "1\t5\n")]))
-
-
 def test_a_number_without_end_is_refused_in_few_words(file):
     path = file(HEADER + "9" * 5000 + "\t5\tyes\t\n")
     with refused(InputError, ":2: ") as caught:
@@ -115,8 +112,8 @@ def test_several_files_are_one(file):
     second = file(gzip.compress(f"# checksum {'a' * 64}\n{HEADER}1\t5\tyes\t\n2\t5\tno\t\n".encode()), "more.tsv.gz")
     decisions = read([first, second])
     assert cells(decisions) == [(0, 5, True, True), (1, 5, False, False)]
-    assert decisions.checksums == (None, "a" * 64)
-    assert decisions.place(1) == f"{second}:4"
+    places = decisions.files[decisions.file[1]], decisions.line[1], *decisions.checksums
+    assert places == (str(second), 4, None, "a" * 64)
 
 
 def test_labels_by_name(file):

@@ -170,6 +170,13 @@ def test_a_list_in_one_text_keeps_its_form(form, before, after):
     assert rewritten(file(before).encode(), form, Retagged(), added="") == file(before)
 
 
+def test_rows_without_tags_get_a_list_where_others_have_one():
+    after = 'text,tags,added\nx,"[""a"", ""b;c""]","[""b;c""]"\ny,"[""b;c""]","[""b;c""]"\n'
+    assert rewritten(b'text,tags\nx,"[""a""]"\ny,\n', "csv", Retagged(("b;c",))) == after
+    with pytest.raises(InputError, match=r"x:2: the tag 'b;c' has ';' in it.*lists, such as"):
+        rewritten(b"text,tags\nx,a\n", "csv", Retagged(("b;c",)))
+
+
 def test_tags_that_are_numbers_stay_numbers():
     before = '{"text":"x","tags":[7]}\n{"text":"y","tags":[]}\n{"text":"z","tags":["a"]}\n'
     after = '{"text":"x","tags":[7,3]}\n{"text":"y","tags":[3]}\n{"text":"z","tags":["a","3"]}\n'

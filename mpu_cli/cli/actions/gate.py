@@ -88,7 +88,8 @@ class Gate:
             counts, fitness = self._tested(model)
             metrics, differences = compare([counts, *(one for _, one in self.others)], seed=self.run.seed)
         value, *values = (one[metric] for one in metrics)
-        accepted, reason, gain = self._decided(value, values, [_reversed(one[metric]) for one in differences])
+        losses = [(one[metric].value, one[metric].high, one[metric].low) for one in differences]
+        accepted, reason, gain = self._decided(value, values, [Difference(*(0 - end for end in of)) for of in losses])
         if misfits := fitness.misfits(model):
             accepted, reason = False, f"the new model does not fit {shown(self.truth.file)}: {misfits[0]}"
         # Users move a model here to prevent its return.
@@ -151,7 +152,3 @@ def _checksums(model: TrainedModel, path: Path) -> list[str | None]:
         return []
     sums = [file["sha256"] for file in origin.files]
     return sums if all(sums) else []
-
-
-def _reversed(difference: Difference) -> Difference:
-    return Difference(*(0 - value for value in (difference.value, difference.high, difference.low)))

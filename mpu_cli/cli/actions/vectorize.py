@@ -168,7 +168,7 @@ class VectorWriter:
         self._counted = Counted(out)
         self._directory = directory
         self.vectorizer, self.labels, self.n_numbered = vectorization.vectorizer, vectorization.labels, n_numbered
-        self._id_hashes = array("q")  # Python's hashes, since the ids themselves may not fit in memory
+        self.id_hashes = array("q")  # Python's hashes, since the ids themselves may not fit in memory
         # Instances written, their labels, empty texts, other texts without a feature, and records in which a tab or
         # line end in a tag, id or group was replaced with a blank.
         self.instances = self.annotations = self.empty = self.unknown = self.mended = 0
@@ -182,7 +182,7 @@ class VectorWriter:
             self.languages += languages_of(record.text for record in batch)
             labels = self._labels(batch)
             write_instances(self._counted, Dataset(labels, from_one(vectors)))
-            self._id_hashes.extend(hash(record.id) for record in batch if record.id is not None)
+            self.id_hashes.extend(hash(record.id) for record in batch if record.id is not None)
             self._write_names(IDS, [record.id for record in batch])
             self._write_names(GROUPS, [record.group for record in batch])
             empty = sum(not record.text.strip() for record in batch)
@@ -195,10 +195,6 @@ class VectorWriter:
     def content(self) -> stored.Content:
         """Return the counts of what was written."""
         return stored.Content(self.instances, len(self.labels), *self._counted.content())
-
-    def repeated_ids(self) -> int:
-        """Return the number of records that repeat an earlier id."""
-        return len(self._id_hashes) - len(np.unique(self._id_hashes))
 
     def _labels(self, batch: list[Record]) -> csr_array:
         of_records = [sorted(set(map(self._number, record.tags))) for record in batch]
@@ -394,7 +390,7 @@ def _cautions(writer: VectorWriter, numbered: str | Path | None) -> Iterator[str
             f"{counted(len(alike), 'pair')} of labels that differ only by blanks or capital letters, kept apart: "
             f"{abridged(pairs, len(alike))}"
         )
-    if repeated := writer.repeated_ids():
+    if repeated := len(writer.id_hashes) - len(np.unique(writer.id_hashes)):
         yield f"{counted(repeated, 'record')} with the id of an earlier one; each is an instance of its own"
     if writer.mended:
         yield f"tabs and line ends within tags, ids or groups became blanks, in {counted(writer.mended, 'record')}"
