@@ -208,6 +208,7 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     result = run("estimate-c", one_each, *LINEAR)
     assert "label frequency c  unknown" in result.stdout
     assert "missing labels     unknown" in result.stdout
+    assert re.search(r"scores suggest 0.\d+, which holds only if no instance truly has several labels", result.stdout)
     assert "mpu suggest FILE --questions 40" in result.stdout
     report = estimate(run, one_each, "--per-label", "--plan", "0.2", "-o", tmp_path / "c.txt")
     assert not {"c", "missing_rate", "missing", "interval"} & report.keys()
@@ -215,7 +216,7 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     assert "  unknown  c is only assumed\n" in run("estimate-c", one_each, *LINEAR, "--per-label").stdout
     assert report["c_if_one_label_each"] > 0.8
     assert report["plan"][0]["instances"] > 0
-    assert (tmp_path / "c.txt").read_text().startswith("# c is unknown: these hold if each instance truly has one")
+    assert (tmp_path / "c.txt").read_text().startswith("# c is unknown: these hold if no instance truly has several")
     model = tmp_path / "one.mpu"
     (tmp_path / "groups.txt").write_text("a\nb\n" * 120)
     history = tmp_path / "history"
@@ -227,7 +228,7 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
         assert (told["c"]["known"], told["c"]["interval"]) == (False, None)
         assert "c_interval" not in told["options"]
     assert [json.loads(line)["c_interval"] for line in history.read_text().splitlines()] == [None] * 3
-    assert trained["c_assumption"].startswith("each instance truly has one label only")
+    assert trained["c_assumption"].startswith("no instance truly has several labels, and features make")
     assert told["c"]["assumption"] == trained["c_assumption"]
     completed = run("suggest", one_each, *QUICK, "-o", tmp_path / "missing.tsv")
     assert "may be right, by lists judged elsewhere; to narrow this" in completed.stderr
@@ -253,7 +254,7 @@ def test_labels_may_differ_where_instances_have_one_label_each(run, tmp_path):
     features = (true + rng.normal(0, 0.1, true.shape))[one]
     path = write(tmp_path / "one.svm", features, annotated[one], form=".2f")
     trained = run("train", path, "-o", tmp_path / "m", *QUICK)
-    assert re.search(r"\nc +unknown: .* by label, scores suggest 0\.\d+ to [01]\.\d+", trained.stdout)
+    assert re.search(r"\nc +unknown: .* scores suggest, .* by label, 0\.\d+ to [01]\.\d+", trained.stdout)
     assert "if each c is right" in trained.stdout
     described = run.json("info", tmp_path / "m")["c"]
     assert described["assumption"].startswith("every true label is annotated") and described["overall"] is None

@@ -189,7 +189,7 @@ def _lines(report: dict[str, Any], is_complete: bool) -> dict[str, str]:
     if "c" not in report:
         return {
             "label frequency c": "unknown: (nearly) every annotated instance has exactly one label",
-            "": f"it is {report['c_if_one_label_each']:.3f} if {ASSUMPTION_OF_ONE_LABEL}",
+            "": f"scores suggest {report['c_if_one_label_each']:.3f}, which holds only if {ASSUMPTION_OF_ONE_LABEL}",
             "missing labels": "unknown",
             "to find out": to_answer,
         }

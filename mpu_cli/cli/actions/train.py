@@ -209,7 +209,7 @@ def _print_report(report: dict[str, Any]) -> None:
     low, high = min(thresholds), max(thresholds)
     lines["threshold"] = f"{low:.3f}" + f" to {high:.3f}" * (low < high)
     f1 = f"micro-F1 {report['expected_micro_f1']:.3f}"
-    of_c = f"if {'each c is right' if isinstance(report['c'], list) else 'each instance truly has one label only'}"
+    of_c = f"if {'each c' if isinstance(report['c'], list) else 'c'} is right"
     if (ends := report.get("expected_micro_f1_interval")) is not None:
         f1 += " ({:.3f} to {:.3f})".format(*ends)
         of_c = f"corrected for c{', whose interval is included' * report['c_estimated']}"
@@ -233,11 +233,9 @@ def _frequency(found: dict[str, Any], interval: list[float] | None, is_known: bo
         text = f"{by_people['c']:.3f} ({low:.3f} to {high:.3f}) from {' and '.join(basis)}, by label"
         return text + ("" if alone is None else f"; from annotations alone {alone:.3f}")
     if not is_known:
-        if isinstance(c, list):
-            values = f"by label, scores suggest {min(c):.3f} to {max(c):.3f}, which what follows assumes"
-        else:
-            values = f"{c:.3f}, and what follows, if each truly has only one"
-        return f"unknown: annotated instances have one label each; {values}; to find out: {QUESTIONS}"
+        values = f"by label, {min(c):.3f} to {max(c):.3f}" if isinstance(c, list) else f"{c:.3f}"
+        why = f"annotated instances have one label each; scores suggest, as what follows assumes, {values}"
+        return f"unknown: {why}; to find out: {QUESTIONS}"
     if isinstance(c, list):
         source = "estimated" if found["c_estimated"] else "set by the user"
         of_all = f"; of all labels {found['c_overall']:.3f}{_ends(interval)}" if "c_overall" in found else ""

@@ -58,7 +58,7 @@ _FEWEST = 10
 
 
 # The assumption if (nearly) every annotated instance has exactly one label: then c is unknown.
-ASSUMPTION_OF_ONE_LABEL = "each instance truly has one label only, which its annotations do not show"
+ASSUMPTION_OF_ONE_LABEL = "no instance truly has several labels, and features make some labels certain"
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,8 +123,8 @@ class FrequencyEstimate:
         if self.one_label_each:
             return (
                 "c cannot be estimated: (nearly) every annotated instance has exactly one label, and such annotations "
-                f"do not show whether others are missing; it is {self.c:.3f} if each truly has one only; answer 40 "
-                "questions to find out"
+                f"do not show whether others are missing; scores suggest {self.c:.3f}, which holds only if "
+                f"{ASSUMPTION_OF_ONE_LABEL}; answer 40 questions to find out"
             )
         if self.predictable or self.interval == (1.0, 1.0):  # every cell is annotated
             return None
