@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import only_entries
+from mpu_cli.core.features import Features, Scaling, only_entries, unevenness
+from mpu_cli.core.options import LARGEST
 from mpu_cli.core.predictions import stored
 from mpu_cli.core.problem import kin_of
 from mpu_cli.core.validation import deal
@@ -82,13 +83,18 @@ class Design:
         """Return the training instances of a cell, with labels removed, its test instances, and the former's rows.
 
         They depend on the seed, the number of instances and the fold; the removed labels also depend on the missing
-        rate. Nothing depends on the method. A larger sample contains a smaller one.
+        rate. Nothing depends on the method. A larger sample contains a smaller one. Uneven features are scaled.
         """
         drawn = np.sort(np.random.default_rng(self.seed).permutation(len(data))[: cell.instances])
         held_out = deal(len(drawn), self.folds, self.seed, kin_of(data.features[drawn]))[cell.fold]
         rows = np.delete(drawn, held_out)
         left = remove_labels(data.labels[rows], cell.missing_rate, (self.seed, cell.fold))
-        return Dataset(left, data.features[rows]), data[drawn[held_out]], rows
+        training, test = Dataset(left, data.features[rows]), data[drawn[held_out]]
+        if unevenness(features := Features.of(training.features))[0]:
+            scaled = Scaling.fit(features, LARGEST).of
+            parts = ((part, scaled(Features.of(part.features))) for part in (training, test))
+            training, test = (replace(part, features=features.as_sparse()) for part, features in parts)
+        return training, test, rows
 
 
 def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...]) -> csr_array:

@@ -67,6 +67,14 @@ def test_a_tuned_threshold_is_better_than_one_half_where_labels_are_missing():
     assert 0 < tuned["c"] < 1 == own["c"]
 
 
+@pytest.mark.parametrize("method", [BR, "sklearn.linear_model:LogisticRegression"])
+def test_every_method_learns_from_scaled_features_if_their_sizes_differ_much(method):
+    data, design = problem(600), Design((method,), (0.0,), (600,), folds=3, run_folds=1)
+    differing = Dataset(data.labels, csr_array(data.features * np.float32([1e4, 1, 0.01, 1, 1])))
+    same, scaled = (run_cell(design, each, 0)["micro_f1"] for each in (data, differing))
+    assert scaled > same - 0.05
+
+
 def test_test_folds_are_a_partition_with_complete_labels():
     data = problem()
     tests = [DESIGN.split(data, Cell("br", 0.5, fold, 60))[1] for fold in range(3)]
