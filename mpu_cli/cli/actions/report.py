@@ -72,12 +72,12 @@ def _suggestions(missing: suggest.Listed, sources: Sources) -> Iterator[dict[str
         )
 
 
-def _shares_missing(report: dict[str, Any], total: Row) -> list[float]:
-    """Return the share missing and the ends of its interval: by c, or as decisions on suggestions have raised it."""
+def _shares_missing(report: dict[str, Any], total: Row) -> Row:
+    """Return the share missing, the ends of its interval, and a remark if decisions may have raised it."""
     c = report["frequency"]
     if "judged" in report["missing"] and "assumption" in c:
-        return [missing / max(total[3] + missing, 1) for missing in total[4:]]
-    return [1 - rate for rate in (c["c"], *reversed(c["interval"]))]
+        return *(missing / max(total[3] + missing, 1) for missing in total[4:]), ", by c and the decisions"
+    return *(1 - rate for rate in (c["c"], *reversed(c["interval"]))), ""
 
 
 _MOST_LABELS = 50
@@ -148,7 +148,7 @@ def _print_summary(output: Path, total: Row, report: dict[str, Any]) -> None:
     if "interval" not in c:
         info(f"how many labels are missing is unknown; see {output}")
         return
-    share, low, high = _shares_missing(report, total)
-    info(f"{share:.1%} of the true labels are missing ({low:.1%} to {high:.1%}); see {output}")
+    share, low, high, remark = _shares_missing(report, total)
+    info(f"{share:.1%} of the true labels are missing ({low:.1%} to {high:.1%}{remark}); see {output}")
     if "advice" in c:
         info(c["advice"])
