@@ -260,7 +260,7 @@ def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], list[tupl
         if ID in header and INSTANCE not in header:
             needed.remove(INSTANCE)
         if missing := [name for name in needed if name not in header]:
-            problem = "this line should name the columns, separated by tabs, but there is no"
+            problem = f"this line should name the columns, {'separated by tabs, ' * is_plain}but there is no"
             raise InputError(source, f"{problem} {missing[0]}; needed are {', '.join(needed)}", number)
         if twice := first_repeated(header):
             raise InputError(source, f"two columns are called {twice[:40]}", number)

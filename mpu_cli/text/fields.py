@@ -77,7 +77,7 @@ _LISTS = {
 }
 _MARKS = {"<": "><", "|": "|"}  # by the opening character of a text with marks: the text between its tags
 _OPENING = {*_MARKS, *_FORMS}
-_MARKED = re.compile(r"(?:<[^<>\s:]+>)+|\|(?:[^|]+\|)+")
+_MARKED = re.compile(r"(?:<[^<>\s:]+(?: +[^<>\s:]+)*>)+|\|(?:[^|]+\|)+")
 _BEGUN = re.compile(r"""[\[({]\s*['"]|\[\s*[\[{]""")  # no tag begins like this
 
 
@@ -86,8 +86,8 @@ def listed(text: str) -> list[object] | None:
 
     Raises ValueError (it begins like a list, but cannot be read as one).
 
-    >>> listed("['a', 'b, c']"), listed("<python><c++>"), listed("a; b"), listed("[Anonymous]")
-    (['a', 'b, c'], ['python', 'c++'], None, None)
+    >>> listed("['a', 'b, c']"), listed("<Urban planning><c++>"), listed("a; b"), listed("[Anonymous]")
+    (['a', 'b, c'], ['Urban planning', 'c++'], None, None)
     """
     text = text.strip()
     if text[:1] not in _OPENING:

@@ -152,7 +152,7 @@ def test_a_corpus_of_lines_keeps_them():
         ('["a","d"]', '["a","c"]'),
         ("['a' 'd']", "['a' 'c']"),
         ("{a,d}", '{"a","c"}'),
-        ("<a><d>", "<a><c>"),
+        ("<a few words><d>", "<a few words><c>"),
         ("|a|d|", "|a|c|"),
         ("('a', 'd')", "('a', 'c')"),
         ("[]", '["c"]'),
