@@ -1,5 +1,6 @@
 """Any scikit-learn classifier on incomplete labels: its out-of-fold scores give c, calibration and thresholds."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -25,7 +26,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Cells, refuse_beyond_free
 from mpu_cli.core.problem import Problem, joined, kin_of
 from mpu_cli.core.validation import deal, default_folds, usual_folds, without
-from mpu_cli.errors import DataError
+from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.people.posteriors import Evidence, calibrated_by, unannotated_posterior
 from mpu_cli.runtime.options import AUTO, Kind, checked
 from mpu_cli.runtime.run import Run
@@ -115,7 +116,9 @@ def held_out(
 
     folds = deal(len(targets), *how, kin)
     scored = np.empty(targets.shape, np.float32)
-    scored[np.concatenate(folds)] = np.concatenate((parallel or Parallel())(map(delayed(of_fold), folds)))
+    with warnings.catch_warnings():  # the training on all instances warns
+        warnings.simplefilter("ignore", MpuWarning)
+        scored[np.concatenate(folds)] = np.concatenate((parallel or Parallel())(map(delayed(of_fold), folds)))
     return scored
 
 
@@ -257,9 +260,9 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         y, reviewed, fully_labelled, ignored, sampled, groups, same_fold
             As for `MPUClassifier.fit`. The estimator learns from the annotations, corrected by verified labels.
         """
-        validate_data(self, X, y, skip_check_array=True)
-        if not is_classifier(self.estimator):
+        if not hasattr(self.estimator, "get_params") or not is_classifier(self.estimator):
             raise DataError(f"estimator is {self.estimator!r}, which is not a scikit-learn classifier")
+        validate_data(self, X, y, skip_check_array=True)
         unannotated = checked(Kind(words=UNANNOTATED), "unannotated", self.unannotated)
         if unannotated == WEIGHTED and not weight_parameter(self.estimator):
             raise DataError(f"unannotated is 'weighted', and {type(self.estimator).__name__} takes no sample_weight")

@@ -20,7 +20,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mpu_cli import IncompleteLabelClassifier, c_from_review, calibrate, missing_labels, unannotated_posterior
 from mpu_cli.api.any_classifier import fit_copies, scores
+from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.core.validation import deal, without
+from mpu_cli.errors import MpuWarning
 from tests.api.test_estimator_conventions import keep
 from tests.api.test_questions import arrays
 from tests.golden import refused
@@ -157,11 +159,18 @@ def test_groups_have_their_own_c():
         IncompleteLabelClassifier(LogisticRegression()).fit(X, S, groups=groups[1:])
 
 
+def test_trainings_of_folds_do_not_warn(halved):
+    X, _, S = halved
+    with pytest.warns(MpuWarning, match="only 9 instances") as found:
+        IncompleteLabelClassifier(MPUClassifier()).fit(X[:9], S[:9])
+    assert not [one for one in found if "only 7 instances" in str(one.message)]
+
+
 def test_what_cannot_be_is_said(halved):
     X, _, S = halved
-    for wrong in (IncompleteLabelClassifier(LinearRegression()), IncompleteLabelClassifier(TREE, folds=1)):
+    for wrong in {"estimator": LinearRegression()}, {"estimator": None}, {"estimator": TREE, "folds": 1}:
         with refused(ValueError):
-            wrong.fit(X, S)
+            IncompleteLabelClassifier(**wrong).fit(X, S)
     with refused(ValueError):
         IncompleteLabelClassifier(LogisticRegression()).fit(X, S).questions(0)
     with refused(ValueError):
