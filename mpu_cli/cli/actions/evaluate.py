@@ -405,9 +405,11 @@ def command(
         all_names = SET_METRICS if c is not None else [*SET_METRICS, SAMPLES_F1, *ranking_names(wanted.ks)]
     if unknown := [name for name in names or () if name not in all_names]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(all_names)}.", param_hint="--metrics")
+    known = [name for name in names or all_names if not name.endswith(("_loss", "_error"))]
     for name, _ in fail_below:
-        if name not in (known := names or all_names):
-            raise click.BadParameter(f"{name!r} is not one of {', '.join(known)}.", param_hint="--fail-below")
+        if name not in known:
+            text = f"{name!r} is not one of those where higher is better: {', '.join(known)}."
+            raise click.BadParameter(text, param_hint="--fail-below")
     with run.step("evaluating", bytes_of(Files(file for name in predictions for file in (truth, name)))) as count:
         data = Truth(truth, reading, run)
         if several:
