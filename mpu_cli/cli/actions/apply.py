@@ -21,7 +21,7 @@ from mpu_cli.svmlight.grammar import COMPRESSED, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import open_output, refuse_unreadable, stem
 from mpu_cli.text.labels import Labels
-from mpu_cli.text.records import Record, form_and_fields, is_corpus, open_records
+from mpu_cli.text.records import ANNIF, Record, form_and_fields, format_of, is_corpus, open_records
 from mpu_cli.text.rewriting import Reason, Retagged, Rewriter
 from mpu_cli.text.stored import Sidecars
 from mpu_cli.text.vectorizer import read_vectorization
@@ -118,6 +118,9 @@ def command(
     inputs |= {f"--reviewed {file}": file for file in reviewed}
     refuse_overlaps(inputs, {"--output": output})
     chosen, _ = form_and_fields(source, form)
+    written = "tsv" if chosen == ANNIF else chosen
+    if format_of(output) not in (None, format_of(source), written):
+        raise InputError(output, f"the records are written as {written}, so its name should end in .{written}")
     data = str(_data_beside(source)) if data is None else data
     vectorization = read_vectorization(data)
     sidecars = Sidecars(data)
