@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -158,6 +159,16 @@ def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, how, jobs)
     assert all(row in rows(out) for row in kept)
     assert len(rows(out)) == 4
     assert not [path.name for path in out.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.slow  # it starts processes
+@pytest.mark.filterwarnings("always")
+def test_a_full_disk_is_one_error(compare, monkeypatch):
+    no_room = Mock(side_effect=OSError(28, "No space left on device", "out"))
+    monkeypatch.setattr("mpu_cli.cli.actions.experiment.save", no_room)
+    result = compare("--missing-rates", "0,0.2,0.4,0.6", jobs=2)
+    assert "warning" not in result.stderr
+    assert "No space left" in message(result)
 
 
 _KILLS_ONCE = """

@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -144,7 +145,8 @@ def _run_cells(
     jobs = min(how.threads, max(len(cells), 1))
     parallel = joblib.Parallel(jobs, return_as="generator_unordered", pre_dispatch=jobs)
     main = os.getpid()
-    # After an interruption, joblib's own tracker reports that it has cleaned up.
+    # After an interruption or on a full disk, joblib reports unused cells, and its tracker that it has cleaned up.
+    warnings.filterwarnings("ignore", module="joblib.parallel")
     quiet = "ignore::UserWarning:joblib.externals.loky.backend.resource_tracker"
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), quiet]))
     try:
