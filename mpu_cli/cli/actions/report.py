@@ -18,7 +18,7 @@ import numpy as np
 from mpu_cli.bundle.writing import now
 from mpu_cli.cli.actions import estimate_c, suggest
 from mpu_cli.cli.actions.review import texts_of
-from mpu_cli.cli.messages import as_json, info, output_report, present
+from mpu_cli.cli.messages import info, output_report, present
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
 from mpu_cli.inputs.training_data import Sources
@@ -89,7 +89,7 @@ def page(source: str, missing: suggest.Listed, report: dict[str, Any], rows: lis
     groups = [row for row in estimated if row[0] == "group"]
     groups.sort(key=lambda row: -row[4] / max(row[3] + row[4], 1))
     labels = sorted((row for row in estimated if row[0] == "label"), key=lambda row: -row[3])[:_MOST_LABELS]
-    c, counts = report["frequency"], as_json(report["missing"])
+    c = report["frequency"]
     if "assumption" in c:
         basis = f"This assumes that {c['assumption']}; forty answers check it (mpu suggest --questions 40)."
     else:
@@ -103,17 +103,12 @@ def page(source: str, missing: suggest.Listed, report: dict[str, Any], rows: lis
         source=one_line(shown(source)),
         version=__version__,
         date=now()[:10],
-        c=c,
+        report=report,
         total=rows[0],
         shares=_shares_missing(report, rows[0]) if "c" in c else None,
-        found=counts["missing_found"],
-        warnings=report["warnings"],
         groups=groups,
         labels=labels,
-        suggestions=report["suggestions"],
         claim=missing.claim,
-        review=counts.get("review"),
-        judged=counts.get("judged"),
         basis=basis,
     )
 
