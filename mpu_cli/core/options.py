@@ -39,6 +39,8 @@ ASSUMPTION = (
     "every true label is annotated with the same chance or, if labels clearly differ, with that of its label; "
     f"{_OTHERWISE}"
 )
+# The additional assumption if nobody may have looked at some instances.
+ASSUMPTION_OF_UNREAD = "nobody has looked at the instances without labels, which have as many true labels as the others"
 # The assumption if each group of instances has its own estimate.
 ASSUMPTION_OF_GROUPS = f"in each group of instances, every true label is annotated with the same chance; {_OTHERWISE}"
 

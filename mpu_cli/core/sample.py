@@ -23,6 +23,7 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 # A smaller share of instances without labels hardly matters. With so many more than labels missing one by one would
 # leave, nobody may have looked at them.
 _MANY_UNLABELLED, _TOO_MANY = 0.05, 1.25
+_SHARES_TRIED = 8  # of the instances that people have looked at; changes by less than 1 % then
 # The best eta0 falls with the number of instances, about as its power -1/4: docs/choices/training.md.
 _STEP_EXPONENT = 0.25
 # C of the classifier of annotated versus unannotated. The estimate of c hardly depends on it:
@@ -166,25 +167,39 @@ class Sample:
         cells = ScoredCells.of(calibrated, self.labels, self.verified, self.columns, self.weights)
         return cells, replace(inside, rows=rows, columns=columns)[is_open]
 
-    def share_unread(self, probabilities: np.ndarray) -> float:
-        """Return the share of the instances without labels if it is far larger than labels missing one by one leave.
+    def labelled(self) -> np.ndarray:
+        """Return whether each instance has a label, or is known to have none: bool, shape (n,)."""
+        return LabelFrequency.of(1.0, self.labels.shape, self.verified).labelled(self.labels)
 
-        If labels go missing independently, an instance has none with probability prod_k (1 - Pr(s_k=1 | x)). The result
-        is 0 otherwise, and if not all annotated labels are in the sample.
+    def share_read(self, probabilities: np.ndarray) -> float:
+        """Estimate the share of the instances that people have looked at, from how many have no labels.
+
+        If labels go missing independently, an instance that people have looked at has none with probability
+        prod_k (1 - Pr(s_k=1 | x) / share). The result is 1 unless far more have none than a share of 1 explains, and if
+        not all annotated labels are in the sample.
 
         `probabilities`: naive ones.
         """
-        labels, shape = self.labels, self.labels.shape
-        if self.weights is not None and (self.weights > 1).any():
-            return 0.0
-        calibration = calibrate(HeldOut(probabilities, labels, LabelFrequency.naive(shape, self.verified)))
-        if calibration is None:
-            return 0.0
-        none = np.prod(1 - calibration(probabilities), axis=1, dtype=float)
-        found = np.count_nonzero(~LabelFrequency.of(1.0, shape, self.verified).labelled(labels))
-        expected, deviation = none.sum(), np.sqrt((none * (1 - none)).sum())
-        is_many = found >= _MANY_UNLABELLED * len(none) and found > max(_TOO_MANY * expected, expected + 3 * deviation)
-        return float(found / len(none)) if is_many else 0.0
+        frequency = LabelFrequency.naive(self.labels.shape, self.verified)
+        calibration = calibrate(HeldOut(probabilities, self.labels, frequency))
+        if calibration is None or (self.weights is not None and (self.weights > 1).any()):
+            return 1.0
+        calibrated = calibration(probabilities)
+        calibrated[frequency.ignored()] = 0
+
+        def without(share: float) -> np.ndarray:
+            none: np.ndarray = np.prod(1 - np.minimum(calibrated / share, 1), axis=1, dtype=float)
+            return none
+
+        none, n = without(1.0), len(calibrated)
+        labelled = int(np.count_nonzero(self.labelled()))
+        found, expected, deviation = n - labelled, none.sum(), np.sqrt((none * (1 - none)).sum())
+        if found < max(_MANY_UNLABELLED * n, _TOO_MANY * expected, expected + 3 * deviation):
+            return 1.0
+        share = labelled / n
+        for _ in range(_SHARES_TRIED):
+            share = float(min(labelled / (n - without(share).sum()), 1.0))
+        return share
 
     def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:
         """Predict Pr(s=1 | x) out of fold, float32, instances x labels, for estimating c.

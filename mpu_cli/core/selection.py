@@ -15,12 +15,7 @@ import numpy as np
 
 from mpu_cli.core.calibration import BinnedCells, HeldOut, calibrate_strata
 from mpu_cli.core.features import SCALINGS, Dominating, RbfFeatures, only_entries
-from mpu_cli.core.frequency.estimators import (
-    REPLICATES,
-    CountedCells,
-    FrequencyEstimate,
-    estimate,
-)
+from mpu_cli.core.frequency.estimators import REPLICATES, Z_90, CountedCells, FrequencyEstimate, estimate
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
 from mpu_cli.core.frequency.questions import from_people
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
@@ -33,8 +28,8 @@ from mpu_cli.core.frequency.single_frequencies import (
 )
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
-from mpu_cli.core.options import ASSUMPTION, ASSUMPTION_OF_GROUPS, LINEAR, MACRO_F1, PU_F1, RBF, Options
-from mpu_cli.core.predictions import FEW_LABELS, Block, refuse_beyond_free
+from mpu_cli.core.options import ASSUMPTION_OF_GROUPS, LINEAR, MACRO_F1, PU_F1, RBF, Options
+from mpu_cli.core.predictions import FEW_LABELS, Block, count_positives, refuse_beyond_free
 from mpu_cli.core.problem import Instances, Problem, Verdict
 from mpu_cli.core.sample import Sample, draw_sample, may_be_unread, step_for_all
 from mpu_cli.core.sgd import COSTS, LearningTask, Settings, Split, default_settings, learn_labels
@@ -208,7 +203,6 @@ class Estimates:
     labels_differ: bool = False  # whether labels of one group clearly differ, so that c of groups may be far too high
     repeated: float = 0.0  # share of the instances that have the features of an earlier one
     dominating: Dominating | None = None  # the feature that has nearly all of the squared length of the instances
-    unread: float = 0.0  # share of the instances without labels, if nobody may have looked at them
     # From the file that the user gives, written by an earlier command
     earlier: EarlierEstimate | None = None
 
@@ -259,8 +253,9 @@ class Estimates:
             )
         if self.unread:
             found.append(
-                f"{self.unread:.0%} of the instances have no labels, more than labels missing one by one would "
-                "leave; if nobody has looked at them, train on the others, and predict the labels of these"
+                f"about {self.unread:.0%} of the instances seem to have no labels because nobody has looked at them: "
+                "far more have none than labels missing one by one would leave; if they truly have none, answer 40 "
+                "questions or give c"
             )
         if self.labels_differ:
             found.append(
@@ -288,13 +283,19 @@ class Estimates:
         return self.reviewed is not None or self.estimate is None or not self.estimate.one_label_each
 
     @property
+    def unread(self) -> float:
+        """Return the share of the instances that nobody seems to have looked at."""
+        return 0.0 if self.estimate is None else self.estimate.unread
+
+    @property
     def assumption(self) -> str | None:
         """Return the assumption behind c if it comes from annotations alone; else None."""
         if self.reviewed is not None or self.estimate is None:
             return None
         if self.groups is not None and self.is_known:
             return ASSUMPTION_OF_GROUPS
-        return self.estimate.assumption if self.single is None else ASSUMPTION
+        known = replace(self.estimate, one_label_each=self.estimate.one_label_each and self.single is None)
+        return known.assumption
 
     def frequency(self, rates: np.ndarray, data: Problem | Instances | Sample) -> LabelFrequency:
         """Return the label frequency of all cells, from the rates of labels, or of groups if there are any."""
@@ -441,23 +442,34 @@ def estimate_frequency(
     """
     population = sample.population
     estimated = single = groups = automatic = answered = None
-    differing, unread = False, 0.0
+    differing = False
     if not population.is_reviewed or sample.has_evidence:
         probabilities = sample.naive_probabilities(tick) if scores is None else scores
-        unread = sample.share_unread(probabilities)
+        read = sample.share_read(probabilities)
         verified = sample.verified and sample.verified.block(sample.pool)
         if population.answers is not None and verified is not None:  # from annotations alone
             verified = replace(verified, cells=only_entries(verified.cells, verified.cells.data != Verdict.FALSE))
         pooled, labels = probabilities[:, sample.pool], sample.labels[:, sample.pool]
         folds = sample.fold_of_instances
+        if read < 1 and population.groups is None:
+            rows = np.flatnonzero(sample.labelled())
+            pooled, labels, folds, verified = pooled[rows], labels[rows], folds[rows], verified and verified.rows(rows)
         of_sample = estimate(pooled, labels, method, REPLICATES, sample.run.seed, verified, folds)
         cells = CountedCells.of(pooled, labels, verified)
         found, implied = estimate_singly(cells, of_sample) if method == "bbe" else (None, of_sample)
+        if read < 1 and population.groups is None:
+            labelled, chance = len(rows) / len(sample.rows), Z_90 * float(np.sqrt(1 - read))
+            counts, of_labels = np.diff(labels.indptr), np.maximum(count_positives(labels), 1)
+            margin, margins = chance * float(np.linalg.norm(counts) / counts.sum()), chance / np.sqrt(of_labels)
+            of_sample, implied = (
+                one.of_all_instances(read, labelled * (1 - margin), read * (1 + margin)) for one in (of_sample, implied)
+            )
+            found = found and found.of_all_instances(read, labelled * (1 - margins), read * (1 + margins))
         if population.groups is None:
             single = found and sample.of_every_label(found, sample.columns[sample.pool], implied.c)
             if not of_sample.one_label_each:  # c is unknown otherwise, although labels differ
                 of_sample = implied
-        estimated = sample.of_all_labels(of_sample)
+        estimated = replace(sample.of_all_labels(of_sample), unread=1 - read)
         automatic = of_sample.c
         if population.answers is not None:
             scored, answers = sample.answered(probabilities, population.answers)
@@ -478,7 +490,6 @@ def estimate_frequency(
         groups=groups,
         labels_differ=differing,
         repeated=population.share_repeated,
-        unread=unread,
         dominating=population.dominating,
     )
 

@@ -21,7 +21,7 @@ from scipy.special import logit
 from mpu_cli.core.calibration import Calibration, HeldOut, calibrate
 from mpu_cli.core.features import with_values
 from mpu_cli.core.frequency import questions
-from mpu_cli.core.frequency.estimators import Z_90, CountedCells, estimate
+from mpu_cli.core.frequency.estimators import Z_90, CountedCells
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, is_estimated
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, alike, missing
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
@@ -212,8 +212,8 @@ class Scored:
         assert probabilities is not None and answered is not None
         (cells, answers), truth = answered, None
         if len(answers):
-            alone = estimate(probabilities, sample.labels, verified=sample.verified, folds=sample.fold_of_instances)
-            truth = questions.fit(cells, answers, alone.c).truth
+            alone = self.estimates().estimate
+            truth = questions.fit(cells, answers, None if alone is None else alone.c).truth
         if allowed is not None:
             cells = replace(cells, open=cells.open & allowed[cells.columns])
         drawn = questions.draw(cells, n, self._run.seed, truth)

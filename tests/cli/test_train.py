@@ -62,7 +62,7 @@ def test_the_report_has_which_instances_were_learned_from(run, tmp_path):
     (tmp_path / "half.svm").write_text("".join(f"{of} {row}\n" for of, row in zip(labels, features, strict=True)))
     report = run.json("train", tmp_path / "half.svm", "--levels", 1, *LINEAR)
     assert report["labelled_only"] is True
-    assert "% of the instances have no labels" in report["warnings"][0]
+    assert "nobody has looked" in report["warnings"][0]
 
 
 def test_the_readable_report(run, tiny):

@@ -270,7 +270,9 @@ def test_instances_that_nobody_has_looked_at_are_not_learned_from(lost, alone):
     S = Y & (np.random.default_rng(0).random(lost) < 0.4)
     _, report = train(Problem(as_features(X), as_labels(S)), quick(levels=1, epochs=10))
     assert report.chosen.settings.labelled_only == alone
-    assert any("have no labels" in warning for warning in report.chosen.estimates.warnings()) == alone
+    estimates = report.chosen.estimates
+    assert any("nobody has looked" in warning for warning in estimates.warnings()) == alone
+    assert estimates.overall.interval[0] < S.sum() / Y.sum() < estimates.overall.interval[1]
 
 
 @pytest.mark.parametrize("given", [{"cost": 3.0}, {"eta0": 1.0}, {"sample": 100}], ids=lambda given: next(iter(given)))

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
-from mpu_cli.core.options import ASSUMPTION
+from mpu_cli.core.options import ASSUMPTION, ASSUMPTION_OF_UNREAD
 from mpu_cli.core.problem import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError, abridged, counted
 
@@ -82,6 +82,8 @@ class FrequencyEstimate:
         `ASSUMPTION_OF_ONE_LABEL` alone.
     left_out : tuple of int
         The columns of labels annotated in (nearly) all instances, which say nothing about c.
+    unread : float
+        Share of the instances that nobody seems to have looked at: these have no labels, and c comes from the others.
     """
 
     c: float
@@ -90,17 +92,28 @@ class FrequencyEstimate:
     predictable: bool
     one_label_each: bool = False
     left_out: tuple[int, ...] = ()
+    unread: float = 0.0
 
     @property
     def assumption(self) -> str:
         """The assumption behind c, which annotations cannot confirm."""
-        return ASSUMPTION_OF_ONE_LABEL if self.one_label_each else ASSUMPTION
+        assumed = ASSUMPTION_OF_ONE_LABEL if self.one_label_each else ASSUMPTION
+        return f"{ASSUMPTION_OF_UNREAD}; {assumed}" if self.unread else assumed
 
     def covering(self, other: "FrequencyEstimate") -> "FrequencyEstimate":
         """Return the same estimate with an interval that contains those of both, which must have one."""
         assert self.interval is not None and other.interval is not None
         low, high = min(self.interval[0], other.interval[0]), max(self.interval[1], other.interval[1])
         return replace(self, interval=(low, high), predictable=self.predictable and high - low <= WIDEST)
+
+    def of_all_instances(self, read: float, least: float, most: float) -> "FrequencyEstimate":
+        """Return the estimate for all instances if it comes from the share that people looked at, `read`.
+
+        `least`, `most`: ends of the interval of their share of the true labels.
+        """
+        low, high = self.interval or (1.0, 1.0)
+        interval = self.interval and (low * least, min(high * most, 1.0))
+        return replace(self, c=self.c * read, interval=interval)
 
     def cautions(self, n: int, shown: Callable[[int], str]) -> list[str]:
         """Tell if n instances are too few, and name the labels left out; `shown` maps a label's column to its name."""

@@ -73,6 +73,11 @@ class SingleFrequencies:
         intervals = np.maximum(self.intervals, least[:, None])
         return replace(self, c=np.maximum(self.c, least), intervals=intervals)
 
+    def of_all_instances(self, read: float, least: np.ndarray, most: np.ndarray) -> "SingleFrequencies":
+        """Return the same, as `FrequencyEstimate.of_all_instances`; `least`, `most`: float64, shape (q,)."""
+        intervals = (self.intervals * np.column_stack([least, most])).clip(CEILINGS[0], 1)
+        return replace(self, c=self.c * read, intervals=intervals)
+
     @property
     def unreliable(self) -> np.ndarray:
         """Whether each label's interval is wider than 0.5: bool, shape (q,)."""

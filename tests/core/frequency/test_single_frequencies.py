@@ -21,7 +21,7 @@ from mpu_cli.core.frequency.single_frequencies import (
 from mpu_cli.core.problem import InstanceGroups, VerifiedLabels
 from mpu_cli.people.posteriors import missing_labels
 from tests.core.frequency.test_estimators import beside, separable
-from tests.core.simulated import as_labels
+from tests.core.simulated import as_labels, linear_problem
 from tests.slow import slow
 
 N, Q = 1500, 30
@@ -228,3 +228,17 @@ def test_counts_are_those_of_each_group_alone():
     assert missing_labels(S, whole)[1].expected == pytest.approx(sum(missing))
     for one, of_group in zip(alone, rows, strict=True):
         assert_allclose(whole.rows(of_group).of_cells(slice(None)), one.of_cells(slice(None)))
+
+
+@pytest.mark.filterwarnings("ignore::mpu_cli.errors.MpuWarning")  # some intervals are wide
+@pytest.mark.parametrize("kept", [1.0, 0.6])
+def test_c_comes_from_instances_with_labels_where_nobody_has_looked_at_the_others(kept):
+    X, Y = linear_problem(600, 10, 8, slope=4.0)
+    rng = np.random.default_rng(0)
+    S = Y & (rng.random((600, 1)) < 0.4) & (rng.random(Y.shape) < kept)
+    found, of_labels = estimate_c(X, S), estimate_c(X, S, per_label=True)
+    assert found.c == pytest.approx(S.sum() / Y.sum(), abs=0.05)
+    assert found.interval[0] < S.sum() / Y.sum() < found.interval[1]
+    assert "nobody has looked" in found.assumption
+    share, (low, high) = S.sum(axis=0) / Y.sum(axis=0), of_labels.intervals.T
+    assert ((low <= share) & (share <= high)).mean() >= 0.75
