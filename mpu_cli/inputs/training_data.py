@@ -75,15 +75,9 @@ class Sources:
     def others(self) -> dict[str, Any]:
         """Return the files beside the data."""
         reviews = {f"--reviewed {path}": path for path in self.reviewed}
-        of_labels = {"--labels": self.naming.file, "--label-features": self.label_features, "--scores": self.scores}
-        return {
-            **reviews,
-            "--fully-labelled": self.fully_labelled,
-            "--groups": self.groups,
-            "--same-fold": self.same_fold,
-            "--implied": self.implied,
-            **of_labels,
-        }
+        names = "fully_labelled", "groups", "same_fold", "implied", "labels", "label_features", "scores"
+        files = vars(self) | {"labels": self.naming.file}
+        return reviews | {f"--{name.replace('_', '-')}": files[name] for name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,6 +219,12 @@ class TrainingData(Problem):
                 f"c of {'group' if len(unknown) == 1 else 'groups'} {abridged(unknown[:5], len(unknown))} cannot be "
                 "estimated: (nearly) every annotated instance has exactly one label; the totals hold if each truly has "
                 "one only"
+            )
+        asked, used = len(self.answers or ()), 0 if estimates.reviewed is None else estimates.reviewed.answers
+        if estimates.estimate is not None and used < asked:
+            cautions.append(
+                f"{asked - used:,} of {counted(asked, 'answer')} unused: c is not estimated on their instances or "
+                "labels; give --seed and --sample as when they were drawn, and keep the numbers of labels"
             )
         said = () if estimates.earlier is None else estimates.earlier.warnings
         of_review = [] if self.review is None else self.review.cautions(self.names)

@@ -239,8 +239,10 @@ def test_as_many_are_missing_as_estimate_c_says_by_complete_label_sets(run, prob
 
 
 def test_c_from_annotations_alone_is_that_before_the_answers(run, problem, checked):
-    data = problem[2]
-    assert estimated(run, data, "--reviewed", checked)["by_annotations_alone"] == estimated(run, data)["c"]
+    by = problem[2], "--reviewed", checked
+    assert estimated(run, *by)["by_annotations_alone"] == estimated(run, by[0])["c"]
+    some = estimated(run, *by, "--sample", 300)
+    assert f"{80 - some['answers']} of 80 answers unused: " in str(some["warnings"])
 
 
 def test_what_is_listed_agrees_with_c_by_answers(run, problem, checked, tmp_path):
