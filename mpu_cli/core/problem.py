@@ -377,8 +377,13 @@ class Problem:
         shared = {field.name: getattr(problem, field.name) for field in fields(Problem)}
         return cls(**(shared | more))
 
+    @cached_property
+    def annotations(self) -> np.ndarray:
+        """The number of instances annotated with each label: int, shape (q,)."""
+        return count_positives(self.labels)
+
     def __len__(self) -> int:
-        return self.features.shape[0]
+        return self.labels.shape[0]
 
 
 @dataclass(frozen=True)
@@ -393,9 +398,6 @@ class Instances(Problem):
     share_repeated: float = 0.0  # of the instances: those kept together with an earlier one with the same features
     rbf: RbfFeatures | None = None  # computes their features from an instance's own; None: they are the same
     scaling: Scaling | None = None  # how their features are scaled; None: not scaled
-
-    def __len__(self) -> int:
-        return len(self.features)
 
     @classmethod
     def of(cls, problem: Problem, columns: Columns | None = None) -> "Instances":
@@ -446,8 +448,3 @@ class Instances(Problem):
         """Return the same instances with only a block of their labels."""
         verified = self.verified and self.verified.block(columns)
         return replace(self, labels=self.labels[:, columns], verified=verified)
-
-    @cached_property
-    def annotations(self) -> np.ndarray:
-        """The number of instances annotated with each label: int, shape (q,)."""
-        return count_positives(self.labels)

@@ -216,7 +216,7 @@ def draw_sample(population: Instances, options: FrequencyOptions, run: Run, per_
 
     `per_label`: whether to include all labels with enough annotations for their own label frequency.
     """
-    n, q, drawn = len(population), len(population.annotations), draw_labels(population.annotations, run.seed)
+    (n, q), drawn = population.labels.shape, draw_labels(population.annotations, run.seed)
     pool: np.ndarray | slice = slice(None)
     if per_label and drawn is not None:
         columns = np.union1d(drawn[0], np.flatnonzero(population.annotations >= FEWEST_ANNOTATIONS))

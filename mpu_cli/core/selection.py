@@ -350,7 +350,7 @@ def choose_hyper_parameters(
     annotations alone).
     """
     refuse_two_frequencies(population, options.c)
-    n, q = len(population), len(population.annotations)
+    n, q = population.labels.shape
     many, has_label_features = q > FEW_LABELS, population.label_features is not None
     loss = options.loss or DEFAULT
     if many and loss_named(loss).cost_of_many is None:
@@ -408,7 +408,7 @@ def choose_hyper_parameters(
 
 def _starting(population: Instances, options: Options, loss: str, labelled_only: bool) -> Settings:
     """Return the initial settings for choosing, including those that the options set."""
-    many = len(population.annotations) > FEW_LABELS
+    many = population.labels.shape[1] > FEW_LABELS
     begin = default_settings(population.features, options.epochs, many, loss)
     prior = 0.0
     if population.label_features is not None:
@@ -596,7 +596,7 @@ def _obstacle(problem: Problem, instances: Instances) -> str | None:
     """Return why a kernel is not suitable for the instances of a problem; None if it is."""
     if instances.label_features is not None:
         return _DIRECTIONS
-    if len(instances.annotations) > FEW_LABELS:
+    if instances.labels.shape[1] > FEW_LABELS:
         return f"there are more than {FEW_LABELS} labels"
     if problem.features.shape[1] > MOST_FEATURES:  # landmarks have all features, even if few occur
         return f"feature indices exceed {MOST_FEATURES}"

@@ -138,7 +138,7 @@ def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -
     n = len(instances)
     if hold_out_all or options.threshold in (PER_LABEL, MACRO_F1):
         return n
-    if len(instances.annotations) <= FEW_LABELS:
+    if instances.labels.shape[1] <= FEW_LABELS:
         return options.sample
     return min(options.sample, int(np.ceil(_ENOUGH_ANNOTATIONS * n / instances.annotations.sum())))
 

@@ -20,7 +20,7 @@ from mpu_cli.core.implications import Implications
 from mpu_cli.core.linear_model import rows_among
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
-from mpu_cli.core.predictions import count_positives, values_at
+from mpu_cli.core.predictions import values_at
 from mpu_cli.core.problem import Problem, Verdict, VerifiedLabels, widened
 from mpu_cli.core.selection import Estimates, HyperParameters, TrainingResult
 from mpu_cli.core.stacking import StackedModel
@@ -111,11 +111,6 @@ class TrainingData(Problem):
     def occurring(self) -> Columns:
         """The features that occur."""
         return Columns.occurring(self.features)
-
-    @cached_property
-    def annotations(self) -> np.ndarray:
-        """The number of instances annotated with each label: ndarray of int, shape (q,)."""
-        return count_positives(self.labels)
 
     @property
     def filled(self) -> csr_array | None:
