@@ -231,7 +231,7 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     assert trained["c_assumption"].startswith("no instance truly has several labels, and features make")
     assert told["c"]["assumption"] == trained["c_assumption"]
     completed = run("suggest", one_each, *QUICK, "-o", tmp_path / "missing.tsv")
-    assert "may be right, by lists judged elsewhere; to narrow this" in completed.stderr
+    assert "may be right, by lists judged elsewhere, even where c is off; to narrow this" in completed.stderr
     assert "; how many labels are missing is unknown\n" in completed.stderr
     listed = run.json("suggest", one_each, *QUICK, "-o", tmp_path / "missing.tsv", "-q")
     unknown = "missing", "missing_low", "missing_high", "expected_f1_before", "expected_f1_after"

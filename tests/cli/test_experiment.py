@@ -198,17 +198,6 @@ def test_a_process_that_is_killed_ends_the_command_which_can_go_on(compare, tmp_
     assert len(rows(tmp_path / "out")) == 4
 
 
-def test_where_nothing_could_be_learned_no_folder_is_left(run, tmp_path):
-    data = tmp_path / "bad.svm"
-    data.write_text("no numbers\n")
-    for name in ("out", "new/out"):
-        assert "bad.svm:1: " in message(run("experiment", data, "--out", tmp_path / name))
-    assert [path.name for path in tmp_path.iterdir()] == ["bad.svm"]
-    (tmp_path / "mine").mkdir()
-    run("experiment", data, "--out", tmp_path / "mine")
-    assert list((tmp_path / "mine").iterdir()) == []
-
-
 @pytest.mark.parametrize("jobs", [1, *slow(2)])  # the second starts processes
 def test_a_cell_that_fails_is_recorded_and_the_others_run(compare, tmp_path, jobs):
     few = tmp_path / "few.svm"

@@ -16,8 +16,6 @@ from mpu_cli.core.implications import Implications
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import Cells, Top
 from mpu_cli.core.stacking import StackedModel
-from mpu_cli.errors import InputError
-from tests.golden import refused
 from tests.memory import peak
 
 IDS = np.array([2, 7, 11, 40])
@@ -141,12 +139,6 @@ def test_slices_do_not_show(predicted, monkeypatch, options, budget):
         np.testing.assert_allclose(np.array(numbers, float), np.array(expected, float), rtol=1e-5)
     else:
         assert lines == whole[0]
-
-
-def test_values_too_large_to_compute_with_are_an_error(tmp_path, file):
-    source = file(" 0:3e38 1:3e38 2:-3e38 3:3e38 4:-3e38 5:3e38\n", "new.svm")
-    with refused(InputError, "new.svm: "):
-        predict(make_model(), source, tmp_path / "out.txt", Output(form="scores"))
 
 
 @pytest.mark.slow

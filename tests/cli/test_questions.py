@@ -8,7 +8,6 @@ import pytest
 
 from mpu_cli.review.decisions import read
 from tests.cli.test_reviewed import FAST, review
-from tests.cli.training import message
 from tests.core.simulated import linear_problem
 from tests.slow import slow, slow_uncompiled
 from tests.svm import write
@@ -158,17 +157,6 @@ def test_the_page_asks_them(run, problem, tmp_path):
     page = (tmp_path / "page.html").read_text()
     drawn = [line.split("\t")[3] for line in (tmp_path / "questions.tsv").read_text().splitlines()[-20:]]
     assert all(f",{float(chance)}]" in page for chance in drawn)
-
-
-@pytest.mark.parametrize("decided", [0, 5])
-def test_nothing_is_left_to_ask(run, tmp_path, decided):
-    data, target, checked = tmp_path / "data.svm", tmp_path / "questions.tsv", tmp_path / "checked.tsv"
-    data.write_text("1 1:1\n" * 20 + " 1:1\n" * decided)
-    rows = [f"{i + 21}\t1\tno\tsuggestion\n" for i in range(decided)]
-    checked.write_text("instance\tlabel\tverdict\tsource\n" + "".join(rows))
-    result = run("suggest", data, "--reviewed", checked, "--questions", 5, "-o", target, "-q")
-    assert "if half of the labels are missing; to check, review whole instances" in message(result)
-    assert not target.exists()
 
 
 @slow_uncompiled

@@ -143,8 +143,8 @@ class Listed(NamedTuple):
         if not self.is_unchecked:
             return f"{n:,} are listed, of which about {self.report['right']:,.0f} are right ({low:,.0f} to {high:,.0f})"
         return (
-            f"of these {n:,}, {low:,.0f} to {high:,.0f} may be right, by lists judged elsewhere; to narrow this, "
-            f"decide 20 of them or answer 40 questions ({QUESTIONS})"
+            f"of these {n:,}, {low:,.0f} to {high:,.0f} may be right, by lists judged elsewhere, even where c is off; "
+            f"to narrow this, decide 20 of them or answer 40 questions ({QUESTIONS})"
         )
 
 
