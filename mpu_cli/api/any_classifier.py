@@ -270,30 +270,24 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         check_consistent_length(X, named.matrix)
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
         annotations = arrays.Annotations.of(named, groups=groups, same_fold=same_fold, **verified)
-        as_mpu = MPUClassifier(
-            c=1.0 if named.one_each else self.c,
-            threshold=self.threshold,
-            folds=self.folds,
-            random_state=self.random_state,
-        )
-        chosen = parameters.of_estimator(as_mpu, named.of_columns)
+        given = {name: getattr(self, name) for name in ("c", "threshold", "folds", "random_state")}
+        chosen = parameters.of_estimator(MPUClassifier(**given), named.of_columns)
+        if named.one_each:
+            chosen["c"] = 1.0
         (X,), run, options = indexable(X), parameters.run_of(chosen), parameters.options(chosen, annotations)
         evidence = self._fit_by_scores(X, annotations, options, run, unannotated)
-        parameters.warn_of(evidence.estimates.warnings(), evidence.estimates, annotations)
+        estimates, rates = evidence.estimates, evidence.frequency.rates
+        parameters.warn_of(estimates.warnings(), estimates, annotations)
         thresholds, expected = evidence.decision(annotations.labels, options.threshold)
         self._evidence, self._annotations, self._chosen = evidence, annotations, chosen
         self.classes_, self._has_one_dimension = named.classes, named.has_one_dimension
-        rates, of_instances = evidence.frequency.rates, evidence.frequency.of_instances
         self.c_ = annotations.widened(rates, rates[0] if (rates == rates[0]).all() else np.nan)
         self.group_c_ = {}
-        if annotations.groups is not None and of_instances is not None:
-            first = np.unique(annotations.groups.of_instances, return_index=True)[1]
-            self.group_c_ = dict(zip(annotations.groups.names, of_instances[first].tolist(), strict=True))
+        if annotations.groups is not None and estimates.groups is not None:
+            self.group_c_ = dict(zip(annotations.groups.names, estimates.groups.c.tolist(), strict=True))
         self.thresholds_ = annotations.widened(thresholds, np.inf)
         self.expected_f1_ = expected.f1
-        self.expected_f1_interval_ = None
-        if evidence.estimates.is_known:
-            self.expected_f1_interval_ = expected.interval(evidence.estimates.range_of_c)
+        self.expected_f1_interval_ = expected.interval(estimates.range_of_c) if estimates.is_known else None
         self.out_of_fold_scores_ = annotations.widened(self._scores)
         return self
 

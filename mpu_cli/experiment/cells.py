@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -89,12 +89,10 @@ class Design:
         held_out = deal(len(drawn), self.folds, self.seed, kin_of(data.features[drawn]))[cell.fold]
         rows = np.delete(drawn, held_out)
         left = remove_labels(data.labels[rows], cell.missing_rate, (self.seed, cell.fold))
-        training, test = Dataset(left, data.features[rows]), data[drawn[held_out]]
-        if unevenness(features := Features.of(training.features))[0]:
-            scaled = Scaling.fit(features, LARGEST).of
-            parts = ((part, scaled(Features.of(part.features))) for part in (training, test))
-            training, test = (replace(part, features=features.as_sparse()) for part, features in parts)
-        return training, test, rows
+        features = data.features
+        if unevenness(of_training := Features.of(features[rows]))[0]:
+            features = Scaling.fit(of_training, LARGEST).of(Features.of(features)).as_sparse()
+        return Dataset(left, features[rows]), Dataset(data.labels, features)[drawn[held_out]], rows
 
 
 def remove_labels(labels: csr_array, missing_rate: float, seed: tuple[int, ...]) -> csr_array:
@@ -154,8 +152,7 @@ def run_cell(cell: Cell, design: Design, data: Dataset, dataset: str, kernel: st
             found = fit_and_predict(cell.method, training, test, how)
             predicted = found.scores >= found.thresholds
             metrics = measure(test.labels, found.scores, predicted, data.labels[of_training], c)
-            times = {"fit_seconds": found.fit_seconds, "predict_seconds": found.predict_seconds}
-            return {**row, "c": found.c, **times, **metrics}
+            return row | {name: getattr(found, name) for name in _NUMBERS} | metrics
     except Exception as error:  # from a method, which may be third-party code
         name = "" if isinstance(error, MpuError) else f"{type(error).__name__}: "
         return {**row, "error": (name + " ".join(str(error).split())).rstrip(": ")}
@@ -179,9 +176,8 @@ def finished(folder: Path, settings: dict[str, Any]) -> list[Row]:
         expect(isinstance(before, dict) and all(map(_is_row, rows)), "not rows")
     except FileNotFoundError:
         if os.path.lexists(folder / RESULTS):
-            raise InputError(
-                folder / RESULTS, "belongs to no experiment that can be continued; give another --out"
-            ) from None
+            problem = "belongs to no experiment that can be continued; give another --out"
+            raise InputError(folder / RESULTS, problem) from None
         return []
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(path, "is not the record of an experiment; give another --out") from error
