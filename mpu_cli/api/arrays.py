@@ -101,8 +101,9 @@ class Annotations(Problem):
         if chances is not None:
             rows, of_label = (index.astype(np.int64) for index in _columns(chances, columns).nonzero())
             verdict = values_at(verdicts, rows, of_label)
-            decided = verdict != 0
-            answers = Answers(rows, of_label, verdict > 0)[decided] if decided.any() else None
+            answers = Answers(rows, of_label, verdict > 0)[verdict != 0] if verdict.any() else None
+            yes = verdict > 0  # y may have them since
+            labels = csr_array(labels > csr_array((yes[yes], (rows[yes], of_label[yes])), labels.shape))
         return cls(
             csr_array((n, 1), dtype=np.float32),
             labels,
@@ -462,11 +463,10 @@ def _columns(matrix: csr_array, columns: np.ndarray) -> csr_array:
 
 def _sampled(sampled: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, csr_array | None]:
     """Return which instances were drawn at random, and each single cell's probability of being drawn."""
-    n, width = shape
     if sampled is None:
-        return np.zeros(n, bool), None
+        return np.zeros(shape[0], bool), None
     if not issparse(sampled) and np.ndim(sampled) == 1:
-        return _mask(sampled, "sampled", n), None
+        return _mask(sampled, "sampled", shape[0]), None
     chances = csr_array(checked(sampled, "sampled", dtype=np.float64), copy=True)
     chances.sum_duplicates()
     if chances.shape != shape:
@@ -474,7 +474,7 @@ def _sampled(sampled: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, csr_arra
     if not ((chances.data >= 0) & (chances.data <= 1)).all():
         raise DataError("sampled: the probabilities with which cells were drawn are from 0 to 1")
     chances.eliminate_zeros()
-    whole = np.diff(chances.indptr) == width
+    whole = np.diff(chances.indptr) == shape[1]
     return whole, csr_array(chances.multiply(~whole[:, None]))
 
 

@@ -64,8 +64,8 @@ def test_c_by_answers_to_questions_that_scores_draw(scored):
     asked = questions(y=S, scores=P, n=100)
     cells, answers, chances = (asked.rows, asked.columns), np.zeros(S.shape), np.zeros(S.shape)
     answers[cells], chances[cells] = np.where(Y[cells], 1, -1), asked.chance
-    found = c_from_review(S, answers, chances, scores=P)
-    assert (found.answers, found.c) == (100, pytest.approx(S.sum() / Y.sum(), abs=0.1))
+    found, added = (c_from_review(labels, answers, chances, scores=P) for labels in (S, np.maximum(S, answers)))
+    assert (found.answers, found.c) == (added.answers, added.c) == (100, pytest.approx(S.sum() / Y.sum(), abs=0.1))
     for arguments in (answers, chances), (answers * 0, chances):
         with refused(ValueError):
             c_from_review(S, *arguments)
