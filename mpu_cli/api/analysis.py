@@ -329,8 +329,9 @@ class OutOfFold:
         Label frequency of each label; NaN (unknown) if the label is never annotated.
     posteriors : ndarray of float32, shape (n, q)
         Probability that a label is true if it is not annotated: (1-c) g / (1 - c g), where g is Pr(y=1 | x and the
-        annotations of the other labels) with up to 500 labels, and p with more. Useful for unannotated cells: the
-        highest values are the labels that are most probably missing, in the order of `mpu suggest`.
+        annotations of the other labels) with up to 500 labels, and p with more; c is 0 for instances that nobody seems
+        to have looked at. Useful for unannotated cells: the highest values are the labels that are most probably
+        missing, in the order of `mpu suggest`.
     """
 
     probabilities: np.ndarray
@@ -382,10 +383,12 @@ def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verifi
     evidence, c = Evidence.of_training(result, annotations), result.chosen.c
     parameters.warn_of(evidence.estimates.warnings(), evidence.estimates, annotations)
     given_others = dense(given_other_labels(evidence, annotations.labels, run))
+    cells = np.ogrid[tuple(map(slice, given_others.shape))]
+    of_cells = evidence.of_posteriors(annotations.labels).of_unverified(*cells)
     return OutOfFold(
         annotations.widened(dense(evidence.probabilities)),
         annotations.widened(c, np.nan),
-        annotations.widened(unannotated_posterior(given_others, c)),
+        annotations.widened(unannotated_posterior(given_others, of_cells)),
     )
 
 

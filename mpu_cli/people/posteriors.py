@@ -260,9 +260,27 @@ class Evidence:
             calibration=calibration,
         )
 
+    def of_posteriors(self, labels: csr_array) -> LabelFrequency:
+        """Return the frequency behind posteriors: where nobody seems to have looked, every true label is missing."""
+        unread, frequency = self.estimates.unread, self.frequency
+        if not unread:
+            return frequency
+        return _FrequencyWhereRead(**vars(frequency), share_read=frequency.labelled(labels) / (1 - unread))
+
     def decision(self, labels: csr_array, criterion: str | float) -> tuple[np.ndarray, ExpectedF1]:
         """Choose the thresholds for these annotated labels of the same cells, and return them with the expected F1."""
         return chosen_thresholds(HeldOut(self.probabilities, labels, self.frequency), criterion)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FrequencyWhereRead(LabelFrequency):
+    """Label frequencies that differ between instances that people have looked at and others."""
+
+    share_read: np.ndarray  # float64, shape (n,): of each instance, relative to the mean of all; 0: nobody looked at it
+
+    def of_unverified(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        c: np.ndarray = np.minimum(super().of_unverified(rows, columns) * self.share_read[rows], 1)
+        return c
 
 
 def calibrated_by(scores: HeldOut) -> Calibration:

@@ -191,7 +191,8 @@ class Claims:
         `probabilities`: those of `evidence`, perhaps given the other labels.
         `choice`, `left_out`: as for `suggest`.
         """
-        frequency, reviewed, answers = evidence.frequency, evidence.estimates.reviewed, problem.answers
+        frequency = evidence.of_posteriors(problem.labels)
+        reviewed, answers = evidence.estimates.reviewed, problem.answers
         learned = None
         if answers is not None and reviewed is not None and reviewed.answers:
             learned = by_answers(probabilities, problem.labels, frequency, answers, reviewed)
@@ -362,7 +363,8 @@ def find(
     `implications`: labels implied by other labels of the instance are not listed.
     `filled`: bool, shape (n, q): labels that were filled in before, which are not listed again.
     """
-    labels, frequency, estimates = problem.labels, evidence.frequency, evidence.estimates
+    labels, estimates = problem.labels, evidence.estimates
+    frequency = evidence.of_posteriors(labels)
     positive = frequency.positives(labels).astype(bool)
     if filled is None:
         filled = csr_array(positive.shape, dtype=bool)
@@ -371,7 +373,7 @@ def find(
         probabilities = given_other_labels(evidence, labels, run)
     found = found_labels(labels, frequency)
     with run.step("listing labels"):
-        of_labels, of_all = missing_labels(labels, frequency, estimates)
+        of_labels, of_all = missing_labels(labels, evidence.frequency, estimates)
         remaining = Count(*(max(count - found.nnz, 0.0) for count in vars(of_all).values()))
         second = np.zeros(0, int) if problem.second is None else problem.second
         n_annotated = positive.nnz - positive[second].nnz

@@ -9,8 +9,17 @@ import pytest
 from scipy.sparse import csr_array
 
 import mpu_cli
-from mpu_cli import MPUClassifier, choose_thresholds, corrected_metrics, estimate_c, out_of_fold, unannotated_posterior
+from mpu_cli import (
+    IncompleteLabelClassifier,
+    MPUClassifier,
+    choose_thresholds,
+    corrected_metrics,
+    estimate_c,
+    out_of_fold,
+    unannotated_posterior,
+)
 from tests.conftest import ROOT
+from tests.core.simulated import linear_problem
 from tests.golden import refused
 from tests.slow import slow, slow_uncompiled
 
@@ -109,6 +118,17 @@ def test_what_is_missing_is_found_out_of_fold(halved, container):
     right = MPUClassifier(c=S.sum() / truth.sum(), features="linear", C=10.0)
     posteriors = np.where(S, 0, out_of_fold(container(X), container(S), right).posteriors)
     assert posteriors.sum() == pytest.approx(missing.sum(), rel=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::mpu_cli.MpuWarning")  # of the instances that nobody has looked at
+def test_labels_of_instances_that_nobody_has_looked_at_are_the_most_probable_missing_ones():
+    X, Y = linear_problem(600, 10, 8, slope=1.0)
+    S = Y & (np.arange(600) % 2 == 0)[:, None]
+    estimator = MPUClassifier(features="linear", levels=1)
+    posteriors = np.where(S, 0, out_of_fold(X, S, estimator).posteriors)
+    listed = IncompleteLabelClassifier(estimator).fit(X, S).missing_labels(top=100)
+    for rows in (np.argsort(-posteriors, axis=None)[:100] // 8, listed.rows):
+        assert (rows % 2).mean() > 0.9
 
 
 @slow_uncompiled
