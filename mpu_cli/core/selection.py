@@ -57,9 +57,9 @@ _ORDER = ("labelled_only", "cost", "step", "prior", "labelled_only")
 SELECTION_SIZE = 8_000
 # The number of held-out instances for choosing the weights to drop.
 PRUNING_SIZE = 2_000
-# A change that gains less than this is noise, and not worth another round of training; and which instances to learn
-# from is not changed for less than this.
-WORTHWHILE, _WORTH_OTHER_INSTANCES = 5e-4, 5e-3
+# A change that gains less than this is noise, and not worth another round of training; instances with labels alone are
+# not learned from for less than the second, nor all, where nobody seems to have looked at the others, than the third.
+WORTHWHILE, _WORTH_LABELLED_ONLY, _WORTH_ALL = 5e-4, 5e-3, 2e-2
 _USUAL_SETTINGS = 7  # tried in a climb
 # From this share of repeated instances on, a warning is shown.
 _MANY_REPEATED = 0.02
@@ -138,7 +138,9 @@ def choose_settings(
             grid = tuple(step for step in grid if step <= start.step)
         if name == "prior":  # compare with an F1 that is also estimated in strata
             f1 = trial.estimated_f1(probabilities, criterion, guided=True)
-        worth = _WORTH_OTHER_INSTANCES if name == "labelled_only" else WORTHWHILE
+        worth = WORTHWHILE
+        if name == "labelled_only":
+            worth = _WORTH_ALL if start.labelled_only else _WORTH_LABELLED_ONLY
         best = climb(partial(evaluate, settings, name), grid, getattr(settings, name), (f1, best[1]), worth)
     return best
 
