@@ -222,11 +222,6 @@ def _least(text: str) -> tuple[str, float]:
     option("--propensity-a", PROPENSITY_A_RANGE, "Constant A of the propensity model.", default=PROPENSITY_A),
     option("--propensity-b", PROPENSITY_B_RANGE, "Constant B of the propensity model.", default=PROPENSITY_B),
     option(
-        "--frequencies FILE",
-        FILE,
-        "Instead of --training: use these label frequencies, as written by `mpu estimate-c -o`, as propensities.",
-    ),
-    option(
         "--threshold",
         Real(-LARGEST_POSITIVE, LARGEST_POSITIVE),
         "For scores without thresholds: predict labels with at least this score.  [default: 0.5]",

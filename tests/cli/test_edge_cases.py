@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from mpu_cli import bundle
-from mpu_cli.core import stacking
 from tests.cli import corpus
 from tests.cli.training import QUICK, message
 from tests.golden import assert_worded
@@ -53,16 +52,6 @@ def test_dense_features_with_the_largest_indices_are_learned_without_a_kernel(ru
     lines = (f"{int(a > 0)},{2 + int(b > 0)} 7:{a:.3f} 9:{b:.3f} 2147483646:{z:.3f}\n" for a, b, z in draws)
     source.write_text("".join(lines))
     assert run.json("train", source)["features"] != "rbf"
-
-
-def test_targets_that_are_no_models_are_refused_first(run, tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(stacking, "train", None)
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "mine.txt").write_text("mine")
-    message(run("train", tiny, "-o", tmp_path / "folder"))
-    message(run("train", tiny, "-o", tmp_path / "folder" / "mine.txt"))
-    message(run("train", tiny, "-o", tmp_path / "none" / "model"))
-    assert (tmp_path / "folder" / "mine.txt").read_text() == "mine"
 
 
 def test_labels_of_one_instance_are_refused(run, tmp_path):

@@ -103,15 +103,6 @@ def test_a_model_that_predicts_nothing_is_not_cut_elsewhere(run, tmp_path, repor
     assert [one["micro_f1"] for one in several] == [0, 0]
 
 
-def test_features_that_the_model_does_not_know_are_warned_of(run, tmp_path, tiny):
-    run("train", tiny, *QUICK)
-    (tmp_path / "new.svm").write_text("1 1:1 9:1\n")
-    (tmp_path / "checked.tsv").write_text("instance\tlabel\tverdict\n1\t*\tno\n")
-    for options in (), ("--reviewed", tmp_path / "checked.tsv"):
-        result = run.ok("evaluate", tmp_path / "new.svm", tiny.with_suffix(".mpu"), *options)
-        assert "1 of 2 feature values ignored: their features never occurred in training" in result.stderr
-
-
 @pytest.mark.parametrize("step", [-1, 1])
 def test_labels_of_another_base_are_warned_of(run, tmp_path, step):
     truth, predicted = tmp_path / "truth.svm", tmp_path / "predicted"
@@ -165,17 +156,6 @@ def test_no_estimate_on_complete_labels_exceeds_one(run, files):
         assert -1 <= difference["low"] <= difference["value"] <= difference["high"] <= 1
 
 
-def test_the_one_that_is_behind_and_the_one_that_cannot_be_told_apart(report, files):
-    found = report("truth.svm", "good", "bad", "both")["compared"]
-    assert [one["compared_with"] for one in found] == ["good", "good"]
-    behind, same = found
-    assert behind["verdict"].startswith("good is ahead of bad by 0.714 micro-F1, 95 % interval 0.")
-    difference = behind["differences"]["micro_f1"]
-    assert difference["low"] < difference["value"] < difference["high"] < 0
-    same_f1 = "the difference is +0.000 micro-F1, 95 % interval +0.000 to +0.000"
-    assert same["verdict"] == f"both and good cannot be told apart: {same_f1}"
-
-
 def test_a_difference_that_rounds_to_zero_has_no_minus(capsys):
     differences = {"micro_f1": Difference(-1e-6, -0.0063, 0.0063)}
     compared = {"name": "b", "compared_with": "a", "verdict": "no verdict", "differences": differences}
@@ -194,22 +174,6 @@ def test_one_and_several_print_the_same_digits(run, tmp_path):
     (tmp_path / "listed").write_text(listed + "\n")
     one, several = (run.ok("evaluate", tmp_path / "truth", *[tmp_path / "listed"] * n).stdout for n in (1, 2))
     assert len({re.search(r"samples_f1 +(\S+)", printed)[1] for printed in (one, several)}) == 1
-
-
-def test_rankings_are_compared_where_all_have_scores(report, files):
-    found = report("truth.svm", "both", "both", "--k", "1,2")
-    assert {"precision_at_2", "ndcg_at_1"} <= found["evaluated"][0].keys()
-    assert "precision_at_1" not in report("truth.svm", "both", "good")["evaluated"][0]
-    verdict = report("truth.svm", "both", "both", "--metrics", "precision_at_1")["compared"][0]["verdict"]
-    assert "+0.000 precision at 1, 95 % interval" in verdict
-
-
-def test_scores_alone_are_cut_with_a_warning(run, report, files):
-    result = run("evaluate", "truth.svm", "good", "scores", "--json")
-    assert result.stderr.startswith("warning: scores: labels that score 0.5 or more count as predicted, since these")
-    assert json.loads(result.stdout)["evaluated"][1]["micro_recall"] == 1
-    assert report("truth.svm", "good", "scores", "--threshold", "0.7")["evaluated"][1]["micro_recall"] == 0.5
-    assert report("truth.svm", "good", "both", "--threshold", "0.7")["evaluated"][1]["micro_recall"] == 0.25
 
 
 def test_models_are_compared(run, digits, trained, report, tmp_path):

@@ -130,18 +130,23 @@ class Metrics:
     training: str | None  # propensities of labels come from this file, by a model with these constants,
     propensity_a: float
     propensity_b: float
-    frequencies: str | None  # or are the label frequencies in this one
     per_label: bool
     by_number: bool
     calibration: bool
     reviewed: Sequence[str]
 
     def rates_of(self, truth: Truth) -> Propensities | None:
-        """Return the label frequencies of the truth; None if it is complete. InputError for a malformed file."""
+        """Return the label frequencies of the truth; None if it is complete. InputError for a malformed file.
+
+        The warnings from their estimation are repeated.
+        """
         if not isinstance(self.c, Path):
             return None if self.c is None else Propensities(others=self.c)
-        names = truth.sidecars.names_of(self.naming, np.empty(0, int))
-        return _propensities(self.c, names)
+        by_label, earlier = frequencies_of_file(self.c, truth.sidecars.names_of(self.naming, np.empty(0, int)))
+        for warning in () if earlier is None else earlier.warnings:
+            warn(f"{self.c}: {warning}")
+        labels = np.array(sorted(by_label), np.int64)
+        return Propensities(labels, np.array([by_label[label] for label in labels.tolist()], float), source=str(self.c))
 
 
 def evaluate_several(
@@ -224,15 +229,6 @@ def conclusion_on(first: str, other: str, metric: str, difference: Difference) -
     return f"{ahead} is ahead of {behind} by {abs(value):.3f} {title}, 95 % interval {least:.3f} to {most:.3f}"
 
 
-def _propensities(path: str | Path, names: LabelNames | None = None) -> Propensities:
-    """Read label frequencies, and repeat the warnings from their estimation."""
-    by_label, earlier = frequencies_of_file(path, names)
-    for warning in () if earlier is None else earlier.warnings:
-        warn(f"{path}: {warning}")
-    labels = np.array(sorted(by_label), np.int64)
-    return Propensities(labels, np.array([by_label[label] for label in labels.tolist()], float), source=str(path))
-
-
 _MAKE_SCORES = "make it with `mpu predict --format scores`"
 
 
@@ -253,8 +249,6 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
     if metrics.training is not None:
         annotated = (chunk.labels for chunk in iter_chunks(metrics.training, truth.reading, run=truth.run))
         propensities = Propensities.of_annotations(annotated, metrics.propensity_a, metrics.propensity_b)
-    elif metrics.frequencies is not None:
-        propensities = _propensities(metrics.frequencies)
     frequencies = metrics.rates_of(truth)
     model, form = _candidate(predictions, metrics.threshold)
     comparison = Comparison(form, metrics.ks, propensities, metrics.calibration, frequencies)
@@ -333,7 +327,7 @@ def build_report(
     names = list(results) if metrics is None else metrics
     if missing := [name for name in names if name not in results]:
         if comparison.ranking is not None:
-            raise MpuError(f"{missing[0]} needs propensities; --training or --frequencies gives them")
+            raise MpuError(f"{missing[0]} needs propensities; --training gives them")
         raise MpuError(f"{missing[0]} needs scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
     counts = comparison.label_sets
     report = {"instances": counts.instances, "labels": len(counts.labels)} | present(threshold=comparison.threshold)
@@ -366,7 +360,7 @@ def per_label_report(
 
 
 # Options for a single predictions file, refused for several.
-_FOR_ONE = ["fail_below", "per_label", "training", "frequencies", "calibration", "reviewed", "labels"]
+_FOR_ONE = ["fail_below", "per_label", "training", "calibration", "reviewed", "labels"]
 
 
 def command(
@@ -384,7 +378,7 @@ def command(
     inputs: dict[str, str | Path | None] = {"TRUTH": truth}
     inputs |= {f"PREDICTIONS {number}".removesuffix(" 1"): name for number, name in enumerate(predictions, 1)}
     inputs |= {"--labels": labels, "--c": c if isinstance(c, Path) else None}
-    inputs |= {"--training": wanted.training, "--frequencies": wanted.frequencies}
+    inputs["--training"] = wanted.training
     inputs |= {f"--reviewed {path}": path for path in wanted.reviewed}
     refuse_overlaps(inputs, {})
     several = len(predictions) > 1
@@ -394,8 +388,6 @@ def command(
             raise click.UsageError("TRUTH is read again for each of several PREDICTIONS: it must be a file.")
     if wanted.reviewed and c is not None:
         raise click.UsageError("--reviewed and --c exclude each other: reviewed label sets are complete.")
-    if wanted.training and wanted.frequencies:
-        raise click.UsageError("--training and --frequencies exclude each other: both give propensities.")
     if not wanted.training:
         refuse_set(("propensity_a", "propensity_b"), "{} needs --training.")
     if labels is not None and not wanted.per_label and not wanted.reviewed and not isinstance(c, Path):
