@@ -1,14 +1,8 @@
 """A trained model, and how to load it: the manifest, then the files that it names, which may be untrusted.
 
-``manifest.json`` contains the numbers of a model, and the names and checksums of the files with its arrays: one for
-each level, and one for kernel features. The numbers determine the layout of these files.
-
-An array file is an ``.npz`` as NumPy writes it. Before memory is allocated, the size of the file and the name, dtype,
-shape and position of each array are compared with the manifest. Nothing is inflated or unpickled, and no array is
-larger than its file.
-
-The label names are text, with a line ``number<TAB>name`` for each label. The vectoriser is in the format of
-`mpu_cli.text.stored`.
+docs/model-format.md defines the files. Before memory is allocated, the size of an array file and the name, dtype, shape
+and position of each array are compared with the manifest. Nothing is inflated or unpickled, and no array is larger than
+its file.
 """
 
 import hashlib

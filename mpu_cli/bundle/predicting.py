@@ -4,10 +4,9 @@ The parser of data files also reads predictions. A label list such as ``3,7`` is
 features. A score list such as ``3:0.91 7:0.5`` is an instance without labels, whose features are label:score. If a line
 has both, as in ``3 3:0.91 7:0.5``, the label list contains the predicted labels, all scored, and the scores rank.
 
-Scores alone do not determine the predicted labels. So a comment ends the first line of the scores that `mpu predict`
-writes: the threshold of the model, ``# threshold 0.31``, or one per label, ``# thresholds 3:0.31 7:0.5``. A label
-is predicted if its score is at least its threshold; a label without a threshold is never predicted. No line is added,
-so line i is still the line of instance i, for every reader that skips comments.
+Scores alone do not determine the predicted labels. So a comment with the thresholds ends the first line of the scores
+that `mpu predict` writes (docs/guide/formats.md). A label is predicted if its score is at least its threshold; a label
+without a threshold is never predicted. No line is added, so line i is still the line of instance i.
 """
 
 import re

@@ -1,11 +1,8 @@
 """Calibration: among the labels predicted with p, a share of p should be true.
 
-Isotonic regression of s / c on the out-of-fold predictions of all labels together gives one number per block of
-predictions (Zadrozny and Elkan, "Transforming classifier scores into accurate multiclass probability estimates", KDD
-2002). The map is a line through the centres of the blocks, on the log-odds scale, and its mean in every block is that
-of the regression. It increases strictly and is the same for all labels, so it does not change their order:
-docs/method.md, "Calibration". Cells are counted by their probability, in bins so narrow that the counts can replace
-the cells.
+By isotonic regression of s / c on the out-of-fold predictions of all labels together (Zadrozny and Elkan, "Transforming
+classifier scores into accurate multiclass probability estimates", KDD 2002): docs/method.md, "Calibration". Cells are
+counted by their probability, in bins so narrow that the counts can replace the cells.
 """
 
 from dataclasses import dataclass, replace
@@ -290,10 +287,7 @@ def _drawn_in(z: np.ndarray, there: np.ndarray) -> np.ndarray:
 
 
 def calibrate_strata(binned: BinnedCells, annotations: np.ndarray) -> AnyCalibration | None:
-    """Estimate a map for each stratum from counted cells.
-
-    First, one map is estimated for all strata. Its probabilities are then corrected in each stratum by the same
-    regression, shrunk towards that map as if by additional true labels that agree with it.
+    """Estimate a map for each stratum from counted cells: docs/method.md, "Strata of labels".
 
     `binned`: in strata.
     `annotations`: int, shape (q,): annotations of each label in the whole training set. Cells of labels that a fold's

@@ -108,9 +108,6 @@ def choose_settings(
     Before and after that, learning from instances with labels only is tried: where nobody has looked at the others,
     these say nothing.
 
-    The estimate is smooth and has one broad maximum along each, so that a climb over about seven settings finds what a
-    grid of ninety would.
-
     `trial`: the climb starts at its settings, of which the free ones are among `COSTS`, `STEPS` or `PRIORS`.
     `free`: what to choose: a subset of "cost", "step", "prior", "labelled_only". The other initial settings are kept.
     `criterion`: for the thresholds, as in `core.options.Options`: macro-F1, or else micro-F1 at one threshold.
@@ -452,21 +449,19 @@ def estimate_frequency(
         if population.answers is not None and verified is not None:  # from annotations alone
             verified = replace(verified, cells=only_entries(verified.cells, verified.cells.data != Verdict.FALSE))
         pooled, labels = probabilities[:, sample.pool], sample.labels[:, sample.pool]
-        folds = sample.fold_of_instances
-        if read < 1 and population.groups is None:
+        folds, is_of_some = sample.fold_of_instances, read < 1 and population.groups is None
+        if is_of_some:  # c comes from the instances with labels
             rows = np.flatnonzero(sample.labelled())
             pooled, labels, folds, verified = pooled[rows], labels[rows], folds[rows], verified and verified.rows(rows)
         of_sample = estimate(pooled, labels, method, REPLICATES, sample.run.seed, verified, folds)
         cells = CountedCells.of(pooled, labels, verified)
         found, implied = estimate_singly(cells, of_sample) if method == "bbe" else (None, of_sample)
-        if read < 1 and population.groups is None:
+        if is_of_some:
             labelled, chance = len(rows) / len(sample.rows), Z_90 * float(np.sqrt(1 - read))
             counts, of_labels = np.diff(labels.indptr), np.maximum(count_positives(labels), 1)
-            margin, margins = chance * float(np.linalg.norm(counts) / counts.sum()), chance / np.sqrt(of_labels)
-            of_sample, implied = (
-                one.of_all_instances(read, labelled * (1 - margin), read * (1 + margin)) for one in (of_sample, implied)
-            )
-            found = found and found.of_all_instances(read, labelled * (1 - margins), read * (1 + margins))
+            margin = chance * float(np.linalg.norm(counts) / counts.sum())
+            of_sample, implied = (one.of_all_instances(read, labelled, margin) for one in (of_sample, implied))
+            found = found and found.of_all_instances(read, labelled, chance / np.sqrt(of_labels))
         if population.groups is None:
             single = found and sample.of_every_label(found, sample.columns[sample.pool], implied.c)
             if not of_sample.one_label_each:  # c is unknown otherwise, although labels differ

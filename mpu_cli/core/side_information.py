@@ -1,13 +1,9 @@
 """Side information about the labels of a level: a prior of their weights, and their negative sample.
 
-Names are informative: the mean of a Gaussian prior of a label's weights is given by the label features. A label called
-"Digital television" is likely in instances that contain these words. So label k gets a vector v_k of unit length in
-the feature space, such as the vector of its name, or zero if it has none. Its weights are regularised towards a v_k
-instead of 0, and start there: w_k = a v_k + u_k, with lambda / 2 ||u_k||^2 in the objective. So u_k is learned like
-w_k without a prior, from scores to which a v_k . x is added.
-
-A label without annotations cannot be learned. With many labels, as in a thesaurus with few labels in use, its weights
-are along v_k. The more instances contain its name, the lower its bias (`unannotated_bias`).
+Label k has a vector v_k of unit length in the feature space, such as that of its name, or zero if it has none. Its
+weights are regularised towards a v_k instead of 0, and start there: w_k = a v_k + u_k, with lambda / 2 ||u_k||^2 in the
+objective. So u_k is learned like w_k without a prior, from scores to which a v_k . x is added. The reasons, and the
+weights of labels that are never annotated: docs/method.md, "Label features".
 """
 
 from dataclasses import dataclass, replace
@@ -127,9 +123,8 @@ def unannotated_bias(
 ) -> np.ndarray:
     """Return the biases of labels without annotations, from instances that are not annotated with them.
 
-    An instance that has all features of a label without annotations is evidence against the label: with m of them, the
-    odds are divided by m + 1 (Laplace's rule of succession). A common term of all biases makes the mean number of
-    labels per instance equal to `expected`.
+    Each instance with all features of a label lowers its bias: docs/method.md, "Label features". A common term of all
+    biases makes the mean number of labels per instance equal to `expected`.
 
     `instances`: float32, shape (n, D).
     `rows`: int, shape (m,): the instances, which have none of the labels.

@@ -97,11 +97,7 @@ def label_thresholds(held_out: HeldOut, start: float) -> np.ndarray:
 
 
 def macro_thresholds(probabilities: Predictions, otherwise: float) -> np.ndarray:
-    """Return one threshold per label, which maximises the label's expected F1.
-
-    The expected number of predicted instances that have the label is the sum of their probabilities P:
-
-        F(t) = 2 sum of P over P >= t / (#{P >= t} + sum of P)
+    """Return one threshold per label, which maximises the label's expected F1 (docs/method.md, "Thresholds").
 
     One more instance raises F if its probability is above F / 2, so that the best threshold is half the largest F
     (Ye, Chai, Lee and Chieu, "Optimizing F-measures: A tale of two approaches", ICML 2012).

@@ -282,11 +282,9 @@ def predict_nested(
 ) -> list[np.ndarray]:
     """Predict all instances for each of the first `outer` folds that the level above holds out: float32, n x q each.
 
-    If the level above holds out fold i, it learns from the predictions for the other folds j. A model that only held
-    out fold j has learned from the labels of fold i, so its predictions for j depend on these labels, while predictions
-    for fold i do not. The level above would learn this dependence as a relation between predictions and labels that
-    fails on fold i, though not on new instances. So here, fold j is predicted by a model without i and j, and fold i by
-    a model without i alone: `out_of_fold`.
+    If the level above holds out fold i, it learns from predictions for the other folds j, which must not depend on the
+    labels of fold i (docs/method.md, "Out-of-fold predictions"). So fold j is predicted by a model without i and j, and
+    fold i by a model without i alone: `out_of_fold`.
     """
     predictions, fold_of = [], fold_numbers(fold_rows)
     for rows in fold_rows[:outer]:

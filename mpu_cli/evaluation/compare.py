@@ -1,7 +1,5 @@
 """Predictions (`bundle.predicting`) compared with true labels, and with other predictions of the same instances.
 
-Predictions and true labels are read in step, one chunk of each in memory at a time.
-
 Intervals of metrics, and of their differences between predictions, are by the bootstrap: instances are resampled with
 their label sets. In a paired comparison, macro averages are over the labels that are true for at least one instance, so
 that all predictions are averaged over the same labels. (Macro averages of a single file also include labels that are

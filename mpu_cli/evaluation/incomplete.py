@@ -1,26 +1,10 @@
 """Metrics from incomplete labels: estimates of metrics on complete labels, and metrics weighted by propensities.
 
-The setting is that of Kong et al., "Large-Scale Multi-Label Learning with Incomplete Label Assignments" (SDM 2014):
-every annotated label is true, but only a share c of the true labels, the label frequency, is annotated. Whether a true
-label is annotated does not depend on the features ("selected completely at random"; Elkan and Noto, KDD 2008).
-
-Predictions use only the features. So they are independent of the choice of annotated labels, and a label that is both
-predicted and true is annotated with probability c::
-
-    E[annotated & predicted] = c * (true & predicted)        E[annotated] = c * true
-
-Dividing by c, which may differ from cell to cell, estimates the counts on complete labels, and from them::
-
-    precision = (annotated & predicted) / (c * predicted)
-    recall    = (annotated & predicted) / annotated          c cancels: the recall on incomplete labels is unbiased
-    F1        = 2 (annotated & predicted) / (c * predicted + annotated)
-
-The estimated precision can exceed 1, by chance or because c is too small. It is then clipped to 1. F1 is the harmonic
-mean of recall and the clipped precision.
-
-If c is known, these are unbiased: the counts; the precision before clipping, and so its mean over labels, of which only
-the mean is clipped; the recall of a label with an annotation, if c is the same wherever it is true; and P@k, where each
-hit gains 1 / c, before clipping. F1, a ratio of estimates, is accurate with many annotations.
+Predictions use only the features, on which it does not depend whether a true label is annotated ("selected completely
+at random"; Elkan and Noto, KDD 2008). So a label that is both predicted and true is annotated with probability c, and
+dividing by c, which may differ from cell to cell, estimates the counts on complete labels. docs/method.md,
+"Thresholds", has the formulas, and which of these estimates are unbiased, before clipping: precision can exceed 1, by
+chance or because c is too small, and is then clipped to 1. F1 is the harmonic mean of recall and the clipped precision.
 
 **Propensities.** The propensity of a label is the probability that it is annotated if it is true. The model of Jain et
 al. computes it from the number of annotations: docs/guide/researcher.md, "What a propensity is, and what it is not".

@@ -1,13 +1,8 @@
 """Labels by name, and records by id: which label or instance a text represents.
 
-Files of names are UTF-8 text, in one of two forms:
-
-- Line k names label k, or label k - 1 if labels count from 0. An empty line: the label has no name.
-- Every line has a number, a tab and a name; labels without a line have no name.
-
-In both, further names of the same label follow, separated by tabs; a name may be a URI, the label's identity in a
+docs/guide/formats.md describes the two forms of files of names. A name may be a URI, the label's identity in a
 thesaurus, also in angle brackets, as in Annif's vocabularies. URIs are matched like names, but contain no words. A file
-has the second form if its first non-empty line starts with a whole number and a tab.
+has the form with numbers if its first non-empty line starts with a whole number and a tab.
 
 Names are the same if they are in Unicode's NFC, and are kept as written.
 """

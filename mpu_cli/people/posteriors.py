@@ -265,22 +265,11 @@ class Evidence:
         unread, frequency = self.estimates.unread, self.frequency
         if not unread:
             return frequency
-        return _FrequencyWhereRead(**vars(frequency), share_read=frequency.labelled(labels) / (1 - unread))
+        return replace(frequency, share_read=frequency.labelled(labels) / (1 - unread))
 
     def decision(self, labels: csr_array, criterion: str | float) -> tuple[np.ndarray, ExpectedF1]:
         """Choose the thresholds for these annotated labels of the same cells, and return them with the expected F1."""
         return chosen_thresholds(HeldOut(self.probabilities, labels, self.frequency), criterion)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _FrequencyWhereRead(LabelFrequency):
-    """Label frequencies that differ between instances that people have looked at and others."""
-
-    share_read: np.ndarray  # float64, shape (n,): of each instance, relative to the mean of all; 0: nobody looked at it
-
-    def of_unverified(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        c: np.ndarray = np.minimum(super().of_unverified(rows, columns) * self.share_read[rows], 1)
-        return c
 
 
 def calibrated_by(scores: HeldOut) -> Calibration:
@@ -362,10 +351,7 @@ def missing_labels(
 ) -> tuple[Count, Count]:
     """Estimate how many true labels are not annotated, including those found since, except in complete instances.
 
-    If a labels are annotated, a share c of the true ones, the number of others is negative binomial, with mean
-    a (1-c) / c and variance a (1-c) / c^2. The interval of the total comes from that of c or, if c is given, from
-    chance. Single labels have an interval only if c comes from human decisions. No more are missing than cells allow,
-    and no fewer than were found.
+    docs/method.md, "Missing labels", has the formulas. No more are missing than cells allow, and no fewer than found.
 
     `annotated`: bool, shape (n, q).
     `estimates`: the sources of the frequency.

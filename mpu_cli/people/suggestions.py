@@ -2,12 +2,10 @@
 
 The claims are the probability of each suggestion, and the number of right suggestions in a list.
 
-The posterior assumes that every true label is annotated with the same probability. If people annotate the obvious
-labels first, fewer of the surest suggestions are right, which annotations cannot show. So the share of right
-suggestions at the top of a list has its own prior, besides c, and decisions and answers update both. docs/method.md,
-"Missing labels", describes the model, and docs/choices/reviews.md, "Claims", how its constants were chosen.
+The share of right suggestions at the top of a list has its own prior, besides c, and decisions and answers update
+both: docs/method.md, "Missing labels". docs/choices/reviews.md, "Claims", describes how the constants were chosen.
 
-The posterior also assumes that c of a label is the same at all scores. If c comes from answers, scores can contradict
+The posterior assumes that c of a label is the same at all scores. If c comes from answers, scores can contradict
 this: if 0.9 of the instances with the highest scores are annotated with a label, its c is not 0.6 there. So the
 posterior u only serves as a score, in the form that `core.frequency.questions` fits to answers: Pr(y=1 | u, s=0) =
 kappa o^(1 - d), where o are the odds of being annotated at u, by isotonic regression over all labels. With kappa, the
@@ -29,7 +27,7 @@ from mpu_cli.core.frequency.questions import below_ceiling
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.implications import Implications
 from mpu_cli.core.predictions import Cells, Predictions, values_at
-from mpu_cli.core.problem import Answers, HowDecided, Problem, Verdict
+from mpu_cli.core.problem import Answers, HowDecided, Problem, Verdict, VerifiedLabels
 from mpu_cli.core.selection import Estimates
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posteriors import (
@@ -289,10 +287,7 @@ def _decided(problem: Problem, learned: Answers | None) -> tuple[np.ndarray, np.
     random instances. Added labels are left out, since nothing was claimed about them. If all decisions are yes, people
     may have recorded only accepted suggestions: then only lists that were answered in order count.
     """
-    verified, origins = problem.verified, problem.origins
-    if verified is None:
-        nothing = np.zeros(0, int)
-        return nothing, nothing, nothing.astype(bool), nothing.astype(bool)
+    verified, origins = problem.verified or VerifiedLabels.of(problem.labels.shape), problem.origins
     rows, columns = (index.astype(np.int64) for index in verified.cells.nonzero())
     is_single = verified.instances[rows] == Verdict.UNKNOWN
     rows, columns = rows[is_single], columns[is_single]

@@ -1,14 +1,8 @@
 """A vectoriser on disk, and the other files that `mpu vectorize` writes beside data, ``news.text`` for ``news.svm``.
 
-The directory contains
-- ``manifest.json``, ``features`` and ``idf.bin``: the vectoriser, and the path of the records; line j of ``features``
-  names feature j; if features are hashed, ``hashes.bin`` replaces it;
-- ``labels``: line k has the names of label k, separated by tabs, or is empty if label k does not exist;
+docs/guide/text.md, "Sidecar files", describes the directory. It also contains
 - ``broader``: lines with the numbers of a label and of a broader one, if a thesaurus contains them;
-- ``deprecated``: the numbers of labels that occur in records but are deprecated in the thesaurus;
-- ``ids``: the id of each instance, one per line; absent if the records have no ids;
-- ``groups``: the name of each instance's group, one per line, if a field contains it;
-- ``label-features.svm``: the vectors of the label names, ``number index:value ...``, each of unit length.
+- ``groups``: the name of each instance's group, one per line, if a field contains it.
 
 It is used only if the data have the checksum of the data that the directory was made with (`Sidecars`).
 

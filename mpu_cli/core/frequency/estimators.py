@@ -9,12 +9,8 @@ bound, which is much tighter than Hoeffding's near 0 and 1, and pools over label
 maximum over many labels. e1, e2, e3 are the estimators of Elkan and Noto, "Learning Classifiers from Only Positive and
 Unlabeled Data", KDD 2008, Section 2, which Kong et al. 2014 use (Section 2.1).
 
-The interval of best bin: its lower end is the share annotated in bins, which are chosen on all folds but one and
-counted on that one. c is larger if some instances of the bins lack the label, which annotations cannot show; in
-simulations, the share that has it is rarely below 1 / `IMPURITY`. If the share in smaller bins is surely larger, c may
-be as large as the upper end of its interval, and is at least the lower end if that is far larger than the share in
-large bins. The worse features predict labels, the nearer the upper end is to 1, and the estimate to the middle of what
-is possible. docs/choices/label-frequency.md has the measurements.
+In simulations, the share of the instances in the bins that has the label is rarely below 1 / `IMPURITY`.
+docs/choices/label-frequency.md has the measurements.
 """
 
 from collections.abc import Callable
@@ -106,13 +102,15 @@ class FrequencyEstimate:
         low, high = min(self.interval[0], other.interval[0]), max(self.interval[1], other.interval[1])
         return replace(self, interval=(low, high), predictable=self.predictable and high - low <= WIDEST)
 
-    def of_all_instances(self, read: float, least: float, most: float) -> "FrequencyEstimate":
-        """Return the estimate for all instances if it comes from the share that people looked at, `read`.
+    def of_all_instances(self, read: float, labelled: float, margin: float) -> "FrequencyEstimate":
+        """Return the estimate for all instances, from one with an interval for the share that people looked at, `read`.
 
-        `least`, `most`: ends of the interval of their share of the true labels.
+        `labelled`: the share with labels, the least that `read` may be.
+        `margin`: by which their share of the true labels may differ by chance, relative to it.
         """
-        low, high = self.interval or (1.0, 1.0)
-        interval = self.interval and (low * least, min(high * most, 1.0))
+        assert self.interval is not None
+        low, high = self.interval
+        interval = low * (labelled * (1 - margin)), min(high * (read * (1 + margin)), 1.0)
         return replace(self, c=self.c * read, interval=interval)
 
     def cautions(self, n: int, shown: Callable[[int], str]) -> list[str]:

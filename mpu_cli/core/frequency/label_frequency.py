@@ -3,10 +3,7 @@
 In an unverified cell, c is the rate of the label or, if instances are in groups, of the instance. In a verified cell,
 c is 1, and s is the verified truth. In an ignored cell, c is 0: it is neither positive nor negative. In an instance
 with a complete label set, every cell is verified.
-
-True labels are counted by annotations: each represents 1 / c true labels (`true_of`), each in a complete instance one,
-and each that was found false none. A single label found true is not added, since annotations already represent it.
-docs/method.md, "Verified labels", gives the losses of all cells.
+docs/method.md, "Verified labels", gives the losses of all cells, and how true labels are counted by annotations.
 """
 
 from collections.abc import Callable
@@ -33,6 +30,8 @@ class LabelFrequency:
     verified: VerifiedLabels | None = None  # of n instances and q labels; None: no verdicts, any n
     # float, shape (n,): Pr(annotated | true) of all labels of an instance, instead of the rates
     of_instances: np.ndarray | None = None
+    # float64, shape (n,): factors of c in unverified cells: 0 where nobody looked at an instance; None: all are 1
+    share_read: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -88,7 +87,8 @@ class LabelFrequency:
 
     def of_unverified(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return c of the given cells as if they were unverified: float, shape of `rows`."""
-        return self.rates[columns] if self.of_instances is None else self.of_instances[rows]
+        c = self.rates[columns] if self.of_instances is None else self.of_instances[rows]
+        return c if self.share_read is None else np.minimum(c * self.share_read[rows], 1)
 
     def true_of(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Estimate how many true labels the given annotated cells represent: float64, shape (q,)."""

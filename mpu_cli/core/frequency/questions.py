@@ -283,9 +283,8 @@ def _moved(rows: np.ndarray, by: np.ndarray) -> np.ndarray:
 def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Questions:
     """Draw cells to ask about, more where answers are more informative.
 
-    Questions are divided among labels by annotations^0.7, and among the cells of a label by r^0.6 (1-r)^0.5, where r is
-    the probability that the cell is true: at c = 0.5, or by the answers so far. Systematic sampling with unequal
-    probabilities (Madow 1949), label by label, in random order within a label.
+    Systematic sampling (Madow 1949), label by label, in random order within a label:
+    docs/method.md, "Frequencies from questions".
 
     `n`: the maximum number.
     `truth`: estimated from the answers so far. Default: no answers.

@@ -73,9 +73,10 @@ class SingleFrequencies:
         intervals = np.maximum(self.intervals, least[:, None])
         return replace(self, c=np.maximum(self.c, least), intervals=intervals)
 
-    def of_all_instances(self, read: float, least: np.ndarray, most: np.ndarray) -> "SingleFrequencies":
-        """Return the same, as `FrequencyEstimate.of_all_instances`; `least`, `most`: float64, shape (q,)."""
-        intervals = (self.intervals * np.column_stack([least, most])).clip(CEILINGS[0], 1)
+    def of_all_instances(self, read: float, labelled: float, margins: np.ndarray) -> "SingleFrequencies":
+        """Return the same, as `FrequencyEstimate.of_all_instances`; `margins`: float64, shape (q,)."""
+        ends = np.column_stack([labelled * (1 - margins), read * (1 + margins)])
+        intervals = (self.intervals * ends).clip(CEILINGS[0], 1)
         return replace(self, c=self.c * read, intervals=intervals)
 
     @property
@@ -184,9 +185,7 @@ def _chance(c: float, true: np.ndarray) -> np.ndarray:
 def agreement(cells: CountedCells) -> tuple[float, float]:
     """Estimate the share of the labels whose ceilings agree on one c, and the evidence that some do not.
 
-    Ceilings are a mixture of ceilings near one c and of lower ones:
-
-        c_k ~ pi exp(N(log c, 0.1^2)) + (1 - pi) U(0, c).
+    Ceilings are a mixture of a share pi near one c, and of lower ones.
 
     Returns: the most probable pi, at its best c: 0 if all labels have too few annotations; and how many times as
     probable it makes the annotations of a label as pi = 1 at its best c does: the geometric mean.
