@@ -17,9 +17,7 @@ order, so that a kill at any point never loses an accepted model:
 A kill before 3 leaves MODEL and perhaps a free name, which the next run fills. A kill before 4 leaves MODEL.1 equal to
 MODEL, and the next run does not copy it again. A kill before 5 leaves one model too many until the next run.
 
-How a model was trained (`Origin`) is shown by `mpu info`, and not needed for predictions. It is in a separate file,
-``training-CHECKSUM.json``, so that all other files of a model have the same bytes for the same data, options and seed.
-The checksum is that of the manifest.
+How a model was trained (`Origin`) is in a separate file: docs/model-format.md, "Files".
 """
 
 import json

@@ -27,9 +27,7 @@ _NUMBERS = {"SOURCE_DATE_EPOCH": (0, 253_402_300_799), "NUMBA_NUM_THREADS": (1, 
 class CleanErrors(click.Group):
     """A group of commands. A failure that a user can fix prints one line on standard error and exits with a status.
 
-    0: done. 1: bad data, or a failed run. 2: wrong usage. 3: the new model was rejected. 75: another process uses the
-    same files; try again later. 141: the reader of the output has closed it. `mpu_cli.runtime.signals` handles signals
-    (129, 130, 143).
+    docs/guide/formats.md, "Exit codes", lists these. `mpu_cli.runtime.signals` handles signals.
     """
 
     def main(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,12 +1,8 @@
 """The features a level learns from: sparse columns, then dense columns, side by side; scaled, or those of a kernel.
 
-Scaling is for data in which one column has far larger numbers than others, or values are nearly constant. A model
-trained on scaled features is converted to one of the original features (`StackedModel.unscaled`), so that predicting
-does not need scaling.
-
-The features of an RBF kernel replace an instance's own, so that a linear model of them is not linear in x. They are
-computed with scikit-learn by Nyström's method (Williams and Seeger, "Using the Nyström Method to Speed Up Kernel
-Machines", NIPS 2000).
+A model trained on scaled features is converted to one of the original features (`StackedModel.unscaled`), so that
+predicting does not need scaling. The features of an RBF kernel are computed with scikit-learn by Nyström's method
+(Williams and Seeger, "Using the Nyström Method to Speed Up Kernel Machines", NIPS 2000).
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,7 @@
 """The training data: instances, their annotations, other information about their labels, and the form to learn from.
 
-An annotation indicates that a label is true; its absence says little. A human verdict decides a cell: the label is
-true, or it is false, or the cell is to be ignored. A complete label set decides all cells of the instance: the
-annotated labels are true, and the others are false. Labels that are implied by another label of the instance may be
-known to be true. A decided cell takes five bytes, an instance one, and other cells take nothing.
+An annotation indicates that a label is true; its absence says little. A human verdict decides a cell, and a complete
+label set all cells of the instance. Labels that are implied by another label of the instance may be known to be true.
 
 Repeated texts, and duplicate lines in a file, often have the same annotations: a model that has learned from one does
 not predict the other out of fold. So they are kept in the same fold (`core.validation.deal`).

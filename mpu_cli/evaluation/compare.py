@@ -1,10 +1,9 @@
 """Predictions (`bundle.predicting`) compared with true labels, and with other predictions of the same instances.
 
 Intervals of metrics, and of their differences between predictions, are by the bootstrap: instances are resampled with
-their label sets. In a paired comparison, macro averages are over the labels that are true for at least one instance, so
-that all predictions are averaged over the same labels. (Macro averages of a single file also include labels that are
-predicted but never true.) All predictions are evaluated on the same bootstrap samples: the difference between two of
-them varies far less than each of them, since the same instances are easy or hard for both.
+their label sets. All predictions are evaluated on the same samples: the difference between two of them varies far less
+than each of them, since the same instances are easy or hard for both. The labels that macro averages are over:
+docs/guide/researcher.md, "Is one model better than another?".
 """
 
 from collections.abc import Iterable, Iterator, Sequence

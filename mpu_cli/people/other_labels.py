@@ -1,8 +1,7 @@
 """Label correlations for completion: Pr(y_k=1 | x, s_j of all j other than k).
 
 A model predicts from the features x alone, since a new instance has no annotations. Instances in the data have some,
-which are more informative than features if labels are correlated. The log odds of a label are those of its prediction
-plus a sum of s_j (1 - p_j) over the other labels, weighted by v_jk >= 0: docs/method.md, "Missing labels".
+which are more informative than features if labels are correlated: docs/method.md, "Missing labels".
 """
 
 from collections.abc import Callable, Iterator

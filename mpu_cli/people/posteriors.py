@@ -1,9 +1,5 @@
 """Missing labels: the evidence, cells (instance, label) that are not annotated but probably true, and their number.
 
-A true label is annotated with probability c, a false one never, so by Bayes' rule (Elkan and Noto, KDD 2008, Section 2)
-
-    Pr(y=1 | x, s=0) = (1 - c) p / (1 - c p),   p = Pr(y=1 | x).
-
 Everything is computed from out-of-fold predictions of all instances, a block of instances at a time. Verified and
 ignored cells are never listed.
 """
@@ -403,8 +399,7 @@ class FillingIn:
 def worth_filling_in(listed: Cells, there: int, true: float, right: float) -> FillingIn:
     """Choose how many suggestions to fill in to maximise the expected F1 of the labels.
 
-    With A labels, R of them right, of T true ones, and the first k suggestions filled in,
-    F1 = 2 (R + sum of their probabilities) / (A + k + T). A suggestion raises F1 if its probability exceeds F1 / 2.
+    A suggestion raises F1 if its probability exceeds F1 / 2: docs/method.md, "Missing labels".
 
     `listed`: suggestions, the most probable first.
 

@@ -1,9 +1,7 @@
 """The label frequency c = Pr(annotated | true) of every cell (instance, label).
 
-In an unverified cell, c is the rate of the label or, if instances are in groups, of the instance. In a verified cell,
-c is 1, and s is the verified truth. In an ignored cell, c is 0: it is neither positive nor negative. In an instance
-with a complete label set, every cell is verified.
-docs/method.md, "Verified labels", gives the losses of all cells, and how true labels are counted by annotations.
+In an unverified cell, c is the rate of the label or, if instances are in groups, of the instance. docs/method.md,
+"Verified labels", has c and the losses of the other cells, and how true labels are counted by annotations.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,7 @@
 """The label frequency from answers, yes or no, to questions on randomly drawn cells, and from all human decisions.
 
-An unannotated label is true with Pr(y=1 | s=0) = r = kappa o^(1 - d), at most `_CEILING`, where o are its calibrated
-out-of-fold odds of being annotated; kappa makes r add up to the number of missing labels by c of the label, among cells
-with o of at least `LEAST`. So answers at any score inform about c, and labels about each other: logit c_k ~
-N(mu + b x_k, tau^2), with everything but c_k integrated over a grid. docs/method.md, "Frequencies from questions", has
-the model and its priors, and docs/choices/reviews.md, "Questions and c", how the constants were chosen.
+docs/method.md, "Frequencies from questions", has the model, with the names of its variables, and its priors, and
+docs/choices/reviews.md, "Questions and c", how the constants were chosen.
 """
 
 from collections.abc import Callable, Sequence

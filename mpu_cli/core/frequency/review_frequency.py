@@ -1,8 +1,7 @@
 """The label frequency of every label from complete label sets, and posteriors of shares on a grid.
 
-They come from instances drawn at random and reviewed, or from a second file from the same population: docs/method.md,
-"Frequencies from complete label sets". Labels inform each other: logit c_k ~ N(mu, tau^2), integrated over a grid of mu
-and tau, as also with answers: docs/method.md, "Frequencies from questions", docs/choices/reviews.md, "Questions and c".
+They come from instances drawn at random and reviewed, or from a second file from the same population. The grids of mu
+and tau are also used with answers (`questions`): docs/method.md, "Frequencies from complete label sets".
 """
 
 from bisect import bisect_left

@@ -1,9 +1,8 @@
 """The label frequency of each label, or each group of instances, from annotations alone, with intervals.
 
 The share annotated rises with the out-of-fold score towards a ceiling, which is a lower bound of the label's
-frequency. Whether the ceilings agree shows how many labels share one frequency, and whether labels differ
-(`agreement`). docs/method.md, "Frequencies of single labels", has the estimates and intervals, and
-docs/choices/label-frequency.md, "One frequency for each label", their errors and coverage.
+frequency: docs/method.md, "Frequencies of single labels". Their errors and coverage: docs/choices/label-frequency.md,
+"One frequency for each label".
 """
 
 from collections.abc import Sequence

@@ -35,16 +35,8 @@ from mpu_cli.svmlight.reader import Dataset
 def make(label: str, run: Run) -> Any:
     """Return a method from its name and options, ``name:option=value:option=value``.
 
-    A method has ``fit(X, S)`` and ``predict(X)``, which returns the scores of all labels, an array (n, q). X is a
-    csr_array of float32, (n, D), S a csr_array of bool, (n, q): the annotations. It may have attributes:
-
-    `threshold`: the score from which a label is predicted, or an array (q,); default: 0.5.
-    `c`: its label frequency, or an array (q,); default: 1.
-    `transductive`: whether it is ``fit(X, S, T)``, where T are the instances to predict.
-
-    A parameter `run` of its constructor gets the `Run`, which contains the `seed`. With the option ``tuned=True``, any
-    method gets the threshold from `Tuned`.
-
+    docs/contributing.md, "Add a method", describes methods. With the option ``tuned=True``, any method gets the
+    threshold from `Tuned`.
     Raises MpuError (there is no such method, or it does not take these options).
     """
     words = label.split(":")
