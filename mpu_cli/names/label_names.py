@@ -192,12 +192,10 @@ class LabelNames:
     def find(self, text: str) -> int | None:
         """Return the label that a text represents, like `number`; None if there is none."""
         if (number := as_number(text)) is not None:
-            named = self._main.get(text) or self._main.get(str(number))
+            named = self._labels(text) or self._labels(str(number))
             if named and number not in self.by_number:
-                raise ValueError(
-                    f"label {quoted(text)} is the name of label {_listed(named)}, and no label has this number; write "
-                    f"{named[0]}"
-                )
+                problem = f"is the name of label {_listed(named)}, and no label has this number"
+                raise ValueError(f"label {quoted(text)} {problem}; write {self.written(named[0])}")
             return number
         for form in meanings(text):
             if numbers := self._labels(form):
@@ -206,6 +204,15 @@ class LabelNames:
                 listed = f"{len(numbers)} labels, {_listed(numbers)}"
                 raise ValueError(f"{quoted(form)} is the name of {listed}; write the number of one")
         return None
+
+    def refuse_unclear(self, text: str, beside: Iterable[str] = ()) -> None:
+        """Raise ValueError if a text is the number of a label and a name of another, and no name is beside it."""
+        if (number := as_number(text)) is None or self.written(number) == str(number) or self.name(number) in beside:
+            return
+        named = {label for form in (text, str(number)) for label in self._labels(form)} - {number}
+        if named:
+            mine, theirs = self.written(number), self.written(min(named))
+            raise ValueError(f"{quoted(text)} is the number of a label and a name of another; write {mine} or {theirs}")
 
     def _labels(self, form: str) -> list[int]:
         """Return the labels with exactly this name, or with this name and number."""

@@ -153,7 +153,7 @@ class Naming:
         largest = int(labels.max(initial=0))
         first = 0 if self.zero_based or (len(labels) and labels.min() == 0) else 1
         by_number, is_numbered = read_names(file, first)
-        texts = {name for of_label in by_number.values() for name in of_label[:1]}
+        texts = {name for of_label in by_number.values() for name in of_label}
         # A label without a name whose number is also a name: `LabelNames` needs it to read the number as a label.
         nameless = [number for number in labels.tolist() if number not in by_number and str(number) in texts]
         names = LabelNames.of({**by_number, **dict.fromkeys(nameless, ())}, shown(file))
@@ -240,7 +240,10 @@ def _labels(source: str | Path, ids: "np.ndarray", names: LabelNames | None) -> 
     lines: list[tuple[str, int | None]] = []
 
     def read(line: str) -> None:
-        if text := without_brackets(line.partition("\t")[0].strip()):
+        first, *others = map(str.strip, line.split("\t"))
+        if text := without_brackets(first):
+            if names is not None:
+                names.refuse_unclear(text, others)
             lines.append((text, as_number(text) if names is None else names.find(text)))
 
     read_each(source, read)
