@@ -14,7 +14,7 @@ from xml.parsers import expat
 
 from mpu_cli.core.implications import Implications
 from mpu_cli.errors import InputError, MpuError, counted, shown
-from mpu_cli.names.label_names import folded, numbers_of, uri_of, without_brackets
+from mpu_cli.names.label_names import folded, is_uri, numbers_of, uri_of, without_brackets
 from mpu_cli.names.lines import composed, open_side, undecoded
 from mpu_cli.names.naming import read_names
 from mpu_cli.runtime.files import Joined
@@ -30,6 +30,9 @@ def _id(names: Sequence[str]) -> list[str]:
     """Return the id that ends the URI of a label, if there is one."""
     end = _ID.fullmatch(re.split("[/#:]", uri_of(names) or "")[-1])
     return [end[1]] if end else []
+
+
+_NOTATION = re.compile(r"\S*[0-9]\S*")
 
 
 class Labels:
@@ -86,6 +89,12 @@ class Labels:
         if number is None and self._ids and (of_id := _ID.fullmatch(name)) and (number := self._ids.get(of_id[1])):
             self.by_id[name] = number
         return number
+
+    def notation(self, number: int) -> str | None:
+        """Return the further name of a label that looks like a notation, or its id; None if it means no such label."""
+        names = self.names[number - 1]
+        codes = (name for name in names[1:] if _NOTATION.fullmatch(name) and not is_uri(name))
+        return next((code for code in (*codes, *_id(names)) if self.number(code) == number), None)
 
     def add(self, name: str) -> int:
         """Add a label after the others, and return its number."""

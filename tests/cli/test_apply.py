@@ -48,16 +48,18 @@ def test_only_tags_change(run, collection, decided, tmp_path):
     assert list(objects(new)[0]) == ["n", "id", "tags", "text", "more", "added"]
 
 
-def test_a_tag_whose_name_is_that_of_another_label_is_written_as_its_uri(run, decided, tmp_path):
+def test_a_tag_is_written_as_its_uri_if_its_name_is_ambiguous_or_as_its_notation(run, decided, tmp_path):
     """Read again, the new records say what was decided."""
     books, new, uri = tmp_path / "books.jsonl", tmp_path / "new.jsonl", "https://x.org/"
-    (tmp_path / "names").write_text(f"<{uri}bank>\tbank\n<{uri}shore>\tbank\n<{uri}bed>\tbed\n")
-    books.write_text('{"text": "money", "tags": ["bank"]}\n{"text": "river", "tags": ["bed"]}\n')
+    (tmp_path / "names").write_text(f"<{uri}a>\tbank\t33\n<{uri}b>\tbank\tb\t55\n<{uri}c>\tbed\n<{uri}9>\tcar\n")
+    write_records(books, [{"text": f"a {tag}", "tags": [tag]} for tag in ("bank", "bed", "33")])
     run.ok("vectorize", books, "--labels", tmp_path / "names", "-q", "-o", tmp_path / "books.svm")
-    run.ok("apply", books, "--reviewed", decided("1 3 yes", "2 1 yes", "2 2 yes"), "-o", new)
-    assert [one["tags"] for one in objects(new)] == [["bank", "bed"], ["bed", "bank", f"{uri}shore"]]
+    checked = decided("1 3 yes", "2 1 yes", "2 2 yes", "3 2 yes", "3 3 yes", "3 4 yes")
+    run.ok("apply", books, "--reviewed", checked, "-o", new)
+    tags = [["bank", "bed"], ["bed", "bank", f"{uri}b"], ["33", "55", "bed", "9"]]
+    assert [one["tags"] for one in objects(new)] == tags
     run.ok("vectorize", new, "--like", tmp_path / "books.svm", "-q", "-o", tmp_path / "new.svm")
-    assert [line.split()[0] for line in (tmp_path / "new.svm").read_text().splitlines()] == ["1,3", "1,2,3"]
+    assert [line.split()[0] for line in (tmp_path / "new.svm").read_text().splitlines()] == ["1,3", "1,2,3", "1,2,3,4"]
 
 
 def test_rejected_tags_are_removed_where_that_is_asked(run, collection, decided, tmp_path):

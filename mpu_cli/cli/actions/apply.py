@@ -85,10 +85,12 @@ def _retagged(
     if nameless := [label for label in new if label not in names.by_number]:
         raise ValueError(f"label {nameless[0]} has no name, so it cannot be added here; remove it from the decisions")
     by_uri |= bool(record.tags) and all(map(is_uri, record.tags))
+    by_notation = bool(of_label) and all(label and labels.notation(label) == tag for tag, label in of_label.items())
     added: dict[str, Reason] = {}
     for label, origin in new.items():
         name = names.name(label)
-        tag = (names.uri(label) if by_uri or labels.number(name) != label else None) or name
+        notation = labels.notation(label) if by_notation else None
+        tag = notation or (names.uri(label) if by_uri or labels.number(name) != label else None) or name
         if tag not in record.tags:
             added.setdefault(tag, origin)
     return Retagged(added, frozenset(tag for tag, label in of_label.items() if label in unwanted))

@@ -51,6 +51,7 @@ from mpu_cli.text.vectorizer import Vectorization, Vectorizer, check_target, rea
 _MOST_LISTED = 20  # bad records
 _MOST_NAMED = 3  # tags in a caution
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "vertical bars"}
+_EMPTY = "nan", "NaN", "NaT", "None", "NULL", "null", "NA", "<NA>"
 _VECTOR = re.compile("[01](?:[ ,]+[01])*")
 _PLAIN = re.compile(r"""\s*(?!\(['"])[^\s\[{<|]""")  # a text that is not a list
 
@@ -174,6 +175,7 @@ class VectorWriter:
         self.instances = self.annotations = self.empty = self.unknown = self.mended = 0
         self.languages: Counter[str] = Counter()  # of texts
         self.of_several: Counter[str] = Counter()  # tags that are the name of several labels
+        self.of_empty: Counter[str] = Counter()  # tags that other programs write for empty cells
 
     def write(self, records: Iterable[Record]) -> None:
         """Write records."""
@@ -205,6 +207,8 @@ class VectorWriter:
     def _number(self, tag: str) -> int:
         if self.labels.of_several and composed(tag) in self.labels.of_several:
             self.of_several[tag] += 1
+        if tag in _EMPTY:
+            self.of_empty[tag] += 1
         return self.labels.number(tag) or self.labels.add(tag)
 
     def _write_names(self, name: str, of_records: list[str | None]) -> None:
@@ -341,6 +345,8 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Sequence[tuple[str, ..
         )
     elif is_new and len(fields.tags) > 1 and known >= {"0", "1"}:
         yield "0 and 1 are read as tags: a field of 0 and 1 is itself a tag only if --tags names only such fields"
+    if empty := [f"{tag!r} ({count:,})" for tag, count in writer.of_empty.most_common() if tag in known]:
+        yield f"tags that look like empty cells of a table are labels: {', '.join(empty)}; leave such cells empty"
     for separator, name in {" ": "blanks", **_SEPARATORS}.items():
         several = sorted(tag for tag in known if separator in tag)
         joined = [tag for tag in several if known.issuperset(map(str.strip, tag.split(separator)))]
