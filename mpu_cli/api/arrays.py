@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from mpu_cli.core.features import only_entries
 from mpu_cli.core.predictions import refuse_large_predictions, values_at
 from mpu_cli.core.problem import Answers, InstanceGroups, Problem, VerifiedLabels
-from mpu_cli.errors import DataError
+from mpu_cli.errors import DataError, counted
 from mpu_cli.evaluation.metrics import entries_in
 from mpu_cli.names.label_names import LabelNames
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -360,6 +360,8 @@ def are_label_sets(y: Any) -> bool:
     """
     if issparse(y) or hasattr(y, "columns") or not isinstance(y, Iterable) or getattr(y, "ndim", 1) != 1:
         return False
+    if isinstance(y, Iterator):
+        raise DataError("y can be read only once: give a list")
     rows = list(y)
     sets = [row for row in rows if not _is_unknown(row)]
     if not sets or not all(isinstance(row, Collection) and not isinstance(row, str | bytes | Mapping) for row in sets):
@@ -483,6 +485,10 @@ def _groups(names: Any, n: int, argument: str) -> InstanceGroups:
     if np.shape(names) != (n,):
         raise DataError(
             f"{argument} has shape {np.shape(names)}: give the name of a group for each of the {n} instances"
+        )
+    if len(unknown := np.flatnonzero(_ARE_UNKNOWN(np.asarray(names, object)))):
+        raise DataError(
+            f"{argument} has no name for {counted(len(unknown), 'instance')}, such as {unknown[0]}: give one"
         )
     different, numbers = np.unique(np.asarray(names).astype(str), return_inverse=True)
     return InstanceGroups(numbers, tuple(different.tolist()))

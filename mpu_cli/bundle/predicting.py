@@ -143,8 +143,8 @@ class Fitness:
                 misfits.append(shifts[kind])
             elif total >= _FEWEST_INSTANCES and unknown >= _MANY_UNKNOWN * total:
                 misfits.append(
-                    f"most of the {kind} are unknown to it; number them as in the training file, such as by mpu "
-                    "vectorize --like"
+                    f"most of the {kind} are unknown to it; unless they are numbered as in the training file, number "
+                    "them so, such as by mpu vectorize --like"
                 )
         # A model with a kernel does not store the length of instances.
         length = model.predictor.scale / STACK_SCALE if model.predictor.rbf is None else 0.0

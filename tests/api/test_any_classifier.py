@@ -155,8 +155,9 @@ def test_groups_have_their_own_c():
     assert model.group_c_ == pytest.approx({"poor": 0.3, "rich": 0.8}, abs=0.06)
     listed = model.missing_labels()
     assert 0.7 < listed.probabilities.sum() / (Y & ~S).sum() < 1.1
-    with refused(ValueError):
-        IncompleteLabelClassifier(LogisticRegression()).fit(X, S, groups=groups[1:])
+    for wrong in (groups[1:], [np.nan, None, *groups[2:]]):
+        with refused(ValueError):
+            IncompleteLabelClassifier(LogisticRegression()).fit(X, S, groups=wrong)
 
 
 def test_trainings_of_folds_do_not_warn(halved):

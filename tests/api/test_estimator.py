@@ -156,6 +156,7 @@ def test_parameters_that_cannot_be_are_refused(dense, parameters):
         (np.full((3, 2), 2), "y holds other values than 0, 1"),
         (np.array([["a", "b"]] * 3), "y holds other values"),
         ([1, 1, 1], "y has one class only"),
+        (iter([["a"], [], ["b"]]), "y can be read only once: give a list"),
         ([0.5, 1, 1.5], "Unknown label type: continuous"),
         (np.ones((2, 2)), "inconsistent numbers of samples"),
     ],

@@ -301,8 +301,8 @@ def test_texts_of_another_vectoriser_are_refused(run, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "pattern, more, reason",
     [
-        (r"\d+(?=:)", 1000, "most of the features are unknown to it; number them as in the training file"),
-        (r"\b\d+(?=[, ])", 1000, "most of the true labels are unknown to it; number them as in the training file"),
+        (r"\d+(?=:)", 1000, "most of the features are unknown to it; unless they are numbered as in the"),
+        (r"\b\d+(?=[, ])", 1000, "most of the true labels are unknown to it; unless they are"),
         (r"\b\d+(?=[, ])", 1, "renumber the data: perl"),
     ],
 )

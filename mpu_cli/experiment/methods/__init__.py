@@ -118,6 +118,8 @@ def fit_and_predict(label: str, training: Dataset, instances: Dataset, run: Run)
     q = training.labels.shape[1]
     scores, thresholds = np.zeros((len(instances), q), np.float32), np.full(q, np.inf, np.float32)
     scores[:, annotated] = predicted
+    if missing := np.count_nonzero(np.isnan(scores)):
+        raise MpuError(f"predict returned NaN for {missing:,} of {scores[:, annotated].size:,} scores; give numbers")
     thresholds[annotated] = getattr(method, "threshold", 0.5)
     c = float(np.broadcast_to(getattr(method, "c", 1.0), len(annotated)).mean())
     return Predictions(scores, thresholds, c, fitted - start, end - fitted)
