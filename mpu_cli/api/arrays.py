@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from mpu_cli.core.features import only_entries
 from mpu_cli.core.predictions import refuse_large_predictions, values_at
 from mpu_cli.core.problem import Answers, InstanceGroups, Problem, VerifiedLabels
-from mpu_cli.errors import DataError, counted
+from mpu_cli.errors import DataError
 from mpu_cli.evaluation.metrics import entries_in
 from mpu_cli.names.label_names import LabelNames
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -487,9 +487,7 @@ def _groups(names: Any, n: int, argument: str) -> InstanceGroups:
             f"{argument} has shape {np.shape(names)}: give the name of a group for each of the {n} instances"
         )
     if len(unknown := np.flatnonzero(_ARE_UNKNOWN(np.asarray(names, object)))):
-        raise DataError(
-            f"{argument} has no name for {counted(len(unknown), 'instance')}, such as {unknown[0]}: give one"
-        )
+        raise DataError(f"{argument}[{unknown[0]}] is empty: give the name of a group for each instance")
     different, numbers = np.unique(np.asarray(names).astype(str), return_inverse=True)
     return InstanceGroups(numbers, tuple(different.tolist()))
 

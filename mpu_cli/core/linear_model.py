@@ -74,9 +74,10 @@ class LinearModel:
         ([[5.0, 6.0, 7.0]], [0, 1, 2])
         """
         places = np.argsort(np.concatenate(labels))
-        weights = csr_array(hstack([model.weights for model in models], format="csr")[:, places])
-        bias = np.concatenate([model.bias for model in models])[places]
-        return cls(_with_small_indices(weights.sorted_indices()), bias)
+        weights = csr_array(hstack([model.weights for model in models], format="csr")[:, places]).sorted_indices()
+        if weights.nnz <= np.iinfo(np.int32).max:
+            weights.indices, weights.indptr = weights.indices.astype(np.int32), weights.indptr.astype(np.int32)
+        return cls(weights, np.concatenate([model.bias for model in models])[places])
 
     def unscaled(self, scaling: Scaling, of_predictions: float) -> "LinearModel":
         """Convert a model of scaled features to a model of the unscaled features.
@@ -134,10 +135,3 @@ def rows_among(matrix: csr_array, places: np.ndarray, n: int) -> csr_array:
     """Put the rows of a matrix, such as weights of some features, at their places among n; the others are empty."""
     rows = places.astype(np.int32)[entry_rows(matrix)]
     return csr_array((matrix.data, (rows, matrix.indices)), shape=(n, matrix.shape[1]))
-
-
-def _with_small_indices(matrix: csr_array) -> csr_array:
-    """Return a sparse matrix with 32-bit indices, unless it has too many entries."""
-    if matrix.nnz <= np.iinfo(np.int32).max:
-        matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
-    return matrix

@@ -257,9 +257,6 @@ def _labels(source: str | Path, ids: "np.ndarray", names: LabelNames | None) -> 
     return np.array(sorted(used))
 
 
-_HEADER = ["narrower", "broader"]
-
-
 def read_implications(source: str | Path, names: LabelNames | None = None) -> "Implications":
     """Read which labels imply which: two columns, narrower and broader label, separated by spaces or a tab.
 
@@ -282,7 +279,7 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
 
     def read(line: str) -> None:
         fields = _fields(line)
-        if not fields or (not pairs and [field.lower() for field in fields] == _HEADER):
+        if not fields or (not pairs and [field.lower() for field in fields] == ["narrower", "broader"]):
             return
         if len(fields) != 2 or (names is None and not all(map(is_number, fields))):
             raise ValueError(

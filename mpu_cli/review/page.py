@@ -111,13 +111,9 @@ def rendered(template: str, **values: Any) -> bytes:
     environment = Environment(
         loader=PackageLoader(__package__, "assets"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    environment.globals |= {"asset": _asset, "digest": _digest}
+    assets = files(__package__).joinpath("assets")
+    environment.globals |= {"asset": lambda name: (assets / name).read_text(encoding="utf-8"), "digest": _digest}
     return environment.get_template(template).render(values).encode(errors="replace")
-
-
-def _asset(name: str) -> str:
-    """Return the text of a file in this package."""
-    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:

@@ -14,7 +14,7 @@ from xml.parsers import expat
 
 from mpu_cli.core.implications import Implications
 from mpu_cli.errors import InputError, MpuError, counted, shown
-from mpu_cli.names.label_names import folded, is_uri, numbers_of, uri_of, without_brackets
+from mpu_cli.names.label_names import is_uri, numbers_of, uri_of, without_brackets
 from mpu_cli.names.lines import composed, open_side, undecoded
 from mpu_cli.names.naming import read_names
 from mpu_cli.runtime.files import Joined
@@ -30,9 +30,6 @@ def _id(names: Sequence[str]) -> list[str]:
     """Return the id that ends the URI of a label, if there is one."""
     end = _ID.fullmatch(re.split("[/#:]", uri_of(names) or "")[-1])
     return [end[1]] if end else []
-
-
-_NOTATION = re.compile(r"\S*[0-9]\S*")
 
 
 class Labels:
@@ -93,7 +90,7 @@ class Labels:
     def notation(self, number: int) -> str | None:
         """Return the further name of a label that looks like a notation, or its id; None if it means no such label."""
         names = self.names[number - 1]
-        codes = (name for name in names[1:] if _NOTATION.fullmatch(name) and not is_uri(name))
+        codes = (name for name in names[1:] if re.fullmatch(r"\S*[0-9]\S*", name) and not is_uri(name))
         return next((code for code in (*codes, *_id(names)) if self.number(code) == number), None)
 
     def add(self, name: str) -> int:
@@ -124,17 +121,6 @@ def read_labels(source: str | Path) -> Labels:
         number = 0 if 0 in names else most
         raise InputError(source, f"names label {number}; here labels are numbers from 1 to {_MOST_NUMBERS:,}")
     return Labels(names.get(number, ()) for number in range(1, most + 1))
-
-
-def confusable(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return pairs of names that differ only in blanks or letter case."""
-    first: dict[str, str] = {}
-    pairs = []
-    for name in names:
-        other = first.setdefault(folded(name), name)
-        if other != name:
-            pairs.append((other, name))
-    return pairs
 
 
 RDF_SUFFIXES = (".ttl", ".rdf", ".xml", ".nt", ".jsonld", ".json")

@@ -199,15 +199,6 @@ def content_of(values: Mapping[str, Any]) -> Content | None:
     return content
 
 
-def records_of(values: Mapping[str, Any]) -> Records | None:
-    """Return the records that a manifest's data were made from; None if it does not contain them, or is damaged."""
-    try:
-        place = {name: kind(values["records"][name]) for name, kind in zip(_PLACE, (str, str, bool, str), strict=True)}
-        return Records(**place, fields=_fields(values["fields"])) if place["form"] in FORMATS else None
-    except (LookupError, TypeError, ValueError):
-        return None
-
-
 def written(options: TextOptions) -> dict[str, Any]:
     """Return options as the values that `checked` reads."""
     values = asdict(options)
@@ -340,10 +331,14 @@ class Sidecars:
         """Return the records that the data were made from; None if unknown, or for several files."""
         if isinstance(self._source, Files) or not self._expected or self.stranger() is not None:
             return None
-        kept = records_of(read_manifest(beside(self._source, FOLDER)))
-        if kept is None:
+        values, kinds = read_manifest(beside(self._source, FOLDER)), (str, str, bool, str)
+        try:
+            place = {name: kind(values["records"][name]) for name, kind in zip(_PLACE, kinds, strict=True)}
+            kept = Records(**place, fields=_fields(values["fields"]))
+        except (LookupError, TypeError, ValueError):  # absent or damaged
             return None
-        return replace(kept, file=os.path.normpath(Path(self._source).parent / kept.file))
+        file = os.path.normpath(Path(self._source).parent / kept.file)
+        return replace(kept, file=file) if kept.form in FORMATS else None
 
     def stored_vectorizer(self) -> Stored | None:
         """Return the vectoriser that made the data, which have been read; None if their directory is absent.

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 
 from tests.cli.tables import table
-from tests.cli.training import message
 
 QUICK = ("--cost", "1", "--eta0", "0.5", "--epochs", "2", "--folds", "2", "--c", "0.6", "-q")
 NAMES = "music\thttp://v/1\nsports\nthe arts\nnews\n"
@@ -53,11 +52,6 @@ def test_predictions_are_those_of_the_labels(run, data, file, case, k):
     assert only == [{name: p for name, p in row.items() if name in named} for row in thresholds]
 
 
-def test_lines_that_name_no_label_are_counted(run, data, file):
-    result = run.ok("predict", data.model, data.path, "--only", file("news\nopera\n99\n"), "-q")
-    assert "2 lines of 3 with unused labels, such as 'opera'" in result.stderr
-
-
 def test_both_together(run, data, file):
     exclude = data.folder / "exclude.txt"
     exclude.write_text("news\n")
@@ -83,7 +77,6 @@ def test_a_page(run, data, file):
     args = "review", data.path, "--suggestions", suggestions, "-o", data.folder / "r.html"
     assert "1 instance to review, with 1 suggested label;" in run(*args, "--only", file("news\n")).stderr
     assert "with 2 suggested labels;" in run(*args, "--exclude", file("sports\n")).stderr
-    message(run(*args, "--exclude", file("news\nmusic\n"), "-q"))
 
 
 def test_only_these_labels_are_asked_about(run, digits, tmp_path):

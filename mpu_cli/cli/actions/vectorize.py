@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from mpu_cli.cli.messages import info, output_report, progress, warn
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.errors import DataError, InputError, abridged, changed, counted, shown
-from mpu_cli.names.label_names import is_uri
+from mpu_cli.names.label_names import folded, is_uri
 from mpu_cli.names.lines import as_a_file, composed
 from mpu_cli.names.naming import FOLDER, GROUPS, IDS, place_beside
 from mpu_cli.runtime.files import refuse_overlaps, replacing_directory
@@ -31,7 +31,7 @@ from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches
 from mpu_cli.text.fields import holder, value_of
-from mpu_cli.text.labels import Labels, confusable, is_thesaurus, read_labels, read_thesaurus
+from mpu_cli.text.labels import Labels, is_thesaurus, read_labels, read_thesaurus
 from mpu_cli.text.languages import languages_of, of_collection, strangers
 from mpu_cli.text.records import (
     MOST_SHOWN,
@@ -51,7 +51,7 @@ from mpu_cli.text.vectorizer import Vectorization, Vectorizer, check_target, rea
 _MOST_LISTED = 20  # bad records
 _MOST_NAMED = 3  # tags in a caution
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "vertical bars"}
-_EMPTY = "nan", "NaN", "NaT", "None", "NULL", "null", "NA", "<NA>"
+_EMPTY = frozenset(("nan", "NaN", "NaT", "None", "NULL", "null", "NA", "<NA>"))
 _VECTOR = re.compile("[01](?:[ ,]+[01])*")
 _PLAIN = re.compile(r"""\s*(?!\(['"])[^\s\[{<|]""")  # a text that is not a list
 
@@ -207,8 +207,7 @@ class VectorWriter:
     def _number(self, tag: str) -> int:
         if self.labels.of_several and composed(tag) in self.labels.of_several:
             self.of_several[tag] += 1
-        if tag in _EMPTY:
-            self.of_empty[tag] += 1
+        self.of_empty.update(_EMPTY.intersection((tag,)))
         return self.labels.number(tag) or self.labels.add(tag)
 
     def _write_names(self, name: str, of_records: list[str | None]) -> None:
@@ -390,11 +389,12 @@ def _cautions(writer: VectorWriter, numbered: str | Path | None) -> Iterator[str
             f"{counted(len(labels.by_id), 'tag')} taken for labels by the ids that end their URIs, such as {tag!r} for "
             f"{labels.names[number - 1][0]!r}"
         )
-    if alike := confusable(names[0] for names in labels.names if names):
-        pairs = [f"{one!r} and {other!r}" for one, other in alike[:_MOST_NAMED]]
+    first: dict[str, str] = {}  # of the names that differ only in blanks or letter case
+    pairs = [(first.setdefault(folded(names[0]), names[0]), names[0]) for names in labels.names if names]
+    if alike := [f"{one!r} and {other!r}" for one, other in pairs if one != other]:
         yield (
             f"{counted(len(alike), 'pair')} of labels that differ only by blanks or capital letters, kept apart: "
-            f"{abridged(pairs, len(alike))}"
+            f"{abridged(alike[:_MOST_NAMED], len(alike))}"
         )
     if repeated := len(writer.id_hashes) - len(np.unique(writer.id_hashes)):
         yield f"{counted(repeated, 'record')} with the id of an earlier one; each is an instance of its own"
@@ -421,8 +421,7 @@ def command(file: str, output: str, as_json: bool, **chosen: Any) -> None:
     if chosen["group"] is not None and directory is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
     if like is not None:
-        names = "labels", "language", *options_of(TextOptions)
-        refuse_set(names, "--like already decides that; leave {} out.")
+        refuse_set(("labels", "language", *options_of(TextOptions)), "--like already decides that; leave {} out.")
     elif chosen["language"] is not None and (labels is None or not is_thesaurus(labels)):
         raise click.UsageError("--language chooses the names of a thesaurus in SKOS or CSV: give one by --labels.")
     elif directory is None:

@@ -49,9 +49,7 @@ def make(label: str, run: Run) -> Any:
     try:
         takes_run = "run" in inspect.signature(made).parameters
         method = made(**options, run=run) if takes_run else made(**options)
-    except MpuError as error:
-        raise MpuError(f"{label}: {error}") from None
-    except Exception as error:  # any error from external classes
+    except Exception as error:  # an MpuError, or any error from external classes
         raise MpuError(f"{label}: {one_line(str(error))}") from error
     if hasattr(method, "predict") and not hasattr(method, "get_params"):
         return method
