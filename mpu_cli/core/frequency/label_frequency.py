@@ -61,14 +61,14 @@ class LabelFrequency:
 
     def rows(self, index: np.ndarray | slice) -> "LabelFrequency":
         """Return the frequencies of these instances, in the order of the index."""
-        if self.verified is None and self.of_instances is None:
-            return self
         verified = self.verified and self.verified.rows(index)
-        return LabelFrequency(self.rates, verified, None if self.of_instances is None else self.of_instances[index])
+        of_instances, read = (part if part is None else part[index] for part in (self.of_instances, self.share_read))
+        return LabelFrequency(self.rates, verified, of_instances, read)
 
     def block(self, columns: slice | np.ndarray) -> "LabelFrequency":
         """Return the frequencies of a subset of the labels."""
-        return LabelFrequency(self.rates[columns], self.verified and self.verified.block(columns), self.of_instances)
+        verified = self.verified and self.verified.block(columns)
+        return replace(self, rates=self.rates[columns], verified=verified)
 
     def single_precision(self) -> "LabelFrequency":
         """Return the same frequencies in 32 bits; none is rounded to 0."""
