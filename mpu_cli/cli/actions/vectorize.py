@@ -51,7 +51,7 @@ from mpu_cli.text.vectorizer import Vectorization, Vectorizer, check_target, rea
 _MOST_LISTED = 20  # bad records
 _MOST_NAMED = 3  # tags in a caution
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "vertical bars"}
-_EMPTY = frozenset(("nan", "NaN", "NaT", "None", "NULL", "null", "NA", "<NA>"))
+_EMPTY = {"nan", "NaN", "NaT", "None", "NULL", "null", "NA", "<NA>"}
 _VECTOR = re.compile("[01](?:[ ,]+[01])*")
 _PLAIN = re.compile(r"""\s*(?!\(['"])[^\s\[{<|]""")  # a text that is not a list
 
@@ -207,7 +207,8 @@ class VectorWriter:
     def _number(self, tag: str) -> int:
         if self.labels.of_several and composed(tag) in self.labels.of_several:
             self.of_several[tag] += 1
-        self.of_empty.update(_EMPTY.intersection((tag,)))
+        if tag in _EMPTY:
+            self.of_empty[tag] += 1
         return self.labels.number(tag) or self.labels.add(tag)
 
     def _write_names(self, name: str, of_records: list[str | None]) -> None:
