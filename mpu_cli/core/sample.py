@@ -23,6 +23,8 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 # A smaller share of instances without labels hardly matters. With so many more than labels missing one by one would
 # leave, nobody may have looked at them.
 _MANY_UNLABELLED, _TOO_MANY = 0.05, 1.25
+# One in so many instances surely has labels, as far as scores show.
+_SUREST = 5
 _SHARES_TRIED = 8  # of the instances that people have looked at; changes by less than 1 % then
 # The best eta0 falls with the number of instances, about as its power -1/4: docs/choices/training.md.
 _STEP_EXPONENT = 0.25
@@ -174,9 +176,9 @@ class Sample:
     def share_read(self, probabilities: np.ndarray) -> float:
         """Estimate the share of the instances that people have looked at, from how many have no labels.
 
-        If labels go missing independently, an instance that people have looked at has none with probability
-        prod_k (1 - Pr(s_k=1 | x) / share). The result is 1 unless far more have none than a share of 1 explains, and if
-        not all annotated labels are in the sample.
+        The result is 1 unless far more have none than labels missing one by one would leave, also among the instances
+        with the most expected annotations: others may have none because their labels go together. It is 1 if not all
+        annotated labels are in the sample.
 
         `probabilities`: naive ones.
         """
@@ -184,22 +186,15 @@ class Sample:
         calibration = calibrate(HeldOut(probabilities, self.labels, frequency))
         if calibration is None or (self.weights is not None and (self.weights > 1).any()):
             return 1.0
-        calibrated = calibration(probabilities)
+        calibrated, labelled = calibration(probabilities), self.labelled()
         calibrated[frequency.ignored()] = 0
-
-        def without(share: float) -> np.ndarray:
-            none: np.ndarray = np.prod(1 - np.minimum(calibrated / share, 1), axis=1, dtype=float)
-            return none
-
-        none, n = without(1.0), len(calibrated)
-        labelled = int(np.count_nonzero(self.labelled()))
-        found, expected, deviation = n - labelled, none.sum(), np.sqrt((none * (1 - none)).sum())
+        none, n = _without_labels(calibrated), len(calibrated)
+        found, expected, deviation = n - np.count_nonzero(labelled), none.sum(), np.sqrt((none * (1 - none)).sum())
         if found < max(_MANY_UNLABELLED * n, _TOO_MANY * expected, expected + 3 * deviation):
             return 1.0
-        share = labelled / n
-        for _ in range(_SHARES_TRIED):
-            share = float(min(labelled / (n - without(share).sum()), 1.0))
-        return share
+        surest = np.argsort(-calibrated.sum(axis=1), kind="stable")[: n // _SUREST]
+        share, of_surest = (_share_read(calibrated[rows], labelled[rows]) for rows in (slice(None), surest))
+        return share if 1 - of_surest > (1 - share) / 2 else 1.0
 
     def naive_probabilities(self, tick: Callable[[], None] = lambda: None) -> np.ndarray:
         """Predict Pr(s=1 | x) out of fold, float32, instances x labels, for estimating c.
@@ -209,6 +204,20 @@ class Sample:
         frequency = LabelFrequency.naive(self.labels.shape, self.verified)
         settings = replace(default_settings(self.features), cost=cost_for(self.features, _NAIVE_COST))
         return dense_out_of_fold(self.task(frequency, settings), self.fold_rows, tick)
+
+
+def _without_labels(probabilities: np.ndarray) -> np.ndarray:
+    """Return the probability that each instance has no annotation if labels go missing independently."""
+    none: np.ndarray = np.prod(1 - np.minimum(probabilities, 1), axis=1, dtype=float)
+    return none
+
+
+def _share_read(probabilities: np.ndarray, labelled: np.ndarray) -> float:
+    """Return the share of the instances of which `_without_labels`, by probabilities / share, explains the rest."""
+    n, share = np.count_nonzero(labelled), float(labelled.mean()) if len(labelled) else 0.0
+    for _ in range(_SHARES_TRIED if n else 0):
+        share = float(min(n / (len(labelled) - _without_labels(probabilities / share).sum()), 1.0))
+    return share
 
 
 def draw_sample(population: Instances, options: FrequencyOptions, run: Run, per_label: bool = False) -> Sample:
