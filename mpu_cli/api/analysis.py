@@ -53,8 +53,8 @@ def estimate_c(
     The estimate uses only the incomplete labels, by cross-validation. The best-bin estimate needs at least one label
     that the features predict well; without one, it also uses labels that are mostly annotated together.
 
-    Warns with MpuWarning if the features predict no label well, if (nearly) every annotated instance has one label, or
-    if there are fewer than 10 instances.
+    Warns with MpuWarning if the features predict no label well, if people seem to have stopped at some number of
+    labels, or if there are fewer than 10 instances.
     Source: Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS 2021, for bbe;
     Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008, Section 2, for the others.
 
@@ -83,8 +83,8 @@ def estimate_c(
         `c`, its 90 % `interval`, the `labels` (columns of y) used to estimate it, and whether one of them is
         `predictable`. Its `assumption`: every true label is annotated with the same probability, or with its label's
         own; if these differ otherwise, c is that of the labels annotated best; if features make no label certain, the
-        true c is higher. If (nearly) every annotated instance has exactly one label, c is unknown: NaN, without an
-        interval.
+        true c is higher. If (nearly) no annotated instance has more labels than some number that many
+        have (`label_cap`), c is unknown: NaN, without an interval.
         With `per_label`: SingleFrequencies, whose `c`, `intervals` (90 %) and `pooled` have an entry for each column
         of y, NaN if unknown; `pooled` marks labels whose c comes from other labels: those with few annotations, or all
         if labels do not clearly differ.
@@ -117,8 +117,8 @@ def estimate_c(
     parameters.warn_of([estimate.caution] if estimate.caution else [], estimates, annotations)
     if per_label:
         each = scored.singly(estimates).of_all(annotations.width, annotations.columns, estimate.c)
-        return replace(each, c=each.c * np.nan, intervals=each.intervals * np.nan) if estimate.one_label_each else each
-    if estimate.one_label_each:
+        return replace(each, c=each.c * np.nan, intervals=each.intervals * np.nan) if estimate.label_cap else each
+    if estimate.label_cap:
         estimate = replace(estimate, c=np.nan, interval=None)
     left_out = tuple(annotations.columns[list(estimate.left_out)].tolist())
     return replace(estimate, labels=np.sort(annotations.columns[estimate.labels]), left_out=left_out)

@@ -182,7 +182,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         Expected micro-F1 on complete labels: out of fold, corrected for the missing labels.
     expected_f1_interval_ : list of two floats, or None
         Its 90 % interval, covering the sampling of instances and, if c was estimated, the interval of c: it is only as
-        reliable as the interval of c. None if c is unknown since each instance has one label.
+        reliable as the interval of c. None if c is unknown, since people seem to have stopped at some number of labels.
     coef_, intercept_ : ndarray or csr_array of float32, shape (q, D); ndarray of float32, shape (q,)
         Coefficients of the first level: what a unit of each feature adds to the log-odds of each label, before
         calibration, and before labels inform each other. Sparse if the weights are sparse. Zeros and -inf for labels

@@ -173,22 +173,25 @@ class Sample:
         """Return whether each instance has a label, or is known to have none: bool, shape (n,)."""
         return LabelFrequency.of(1.0, self.labels.shape, self.verified).labelled(self.labels)
 
-    def share_read(self, probabilities: np.ndarray) -> float:
-        """Estimate the share of the instances that people have looked at, from how many have no labels.
-
-        The result is 1 unless far more have none than labels missing one by one would leave, also among the instances
-        with the most expected annotations: others may have none because their labels go together. It is 1 if not all
-        annotated labels are in the sample.
-
-        `probabilities`: naive ones.
-        """
+    def calibrated(self, probabilities: np.ndarray) -> np.ndarray | None:
+        """Return naive probabilities, calibrated; None if not all annotated labels are in the sample."""
         frequency = LabelFrequency.naive(self.labels.shape, self.verified)
         calibration = calibrate(HeldOut(probabilities, self.labels, frequency))
         if calibration is None or (self.weights is not None and (self.weights > 1).any()):
-            return 1.0
-        calibrated, labelled = calibration(probabilities), self.labelled()
+            return None
+        calibrated = calibration(probabilities)
         calibrated[frequency.ignored()] = 0
-        none, n = _without_labels(calibrated), len(calibrated)
+        return calibrated
+
+    def share_read(self, calibrated: np.ndarray) -> float:
+        """Estimate the share of the instances that people have looked at, from how many have no labels.
+
+        The result is 1 unless far more have none than labels missing one by one would leave, also among the instances
+        with the most expected annotations: others may have none because their labels go together.
+
+        `calibrated`: naive probabilities.
+        """
+        labelled, none, n = self.labelled(), _without_labels(calibrated), len(calibrated)
         found, expected, deviation = n - np.count_nonzero(labelled), none.sum(), np.sqrt((none * (1 - none)).sum())
         if found < max(_MANY_UNLABELLED * n, _TOO_MANY * expected, expected + 3 * deviation):
             return 1.0

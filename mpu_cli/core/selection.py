@@ -276,10 +276,10 @@ class Estimates:
 
     @property
     def is_known(self) -> bool:
-        """Whether c is known, not merely assumed because each annotated instance has one label only."""
+        """Whether c is known, not merely assumed because people seem to have stopped at some number of labels."""
         if self.earlier is not None:
             return self.earlier.interval is not None
-        return self.reviewed is not None or self.estimate is None or not self.estimate.one_label_each
+        return self.reviewed is not None or self.estimate is None or self.estimate.label_cap is None
 
     @property
     def unread(self) -> float:
@@ -293,7 +293,7 @@ class Estimates:
             return None
         if self.groups is not None and self.is_known:
             return ASSUMPTION_OF_GROUPS
-        known = replace(self.estimate, one_label_each=self.estimate.one_label_each and self.single is None)
+        known = self.estimate if self.single is None else replace(self.estimate, label_cap=None)
         return known.assumption
 
     def frequency(self, rates: np.ndarray, data: Problem | Instances | Sample) -> LabelFrequency:
@@ -444,7 +444,9 @@ def estimate_frequency(
     differing = False
     if not population.is_reviewed or sample.has_evidence:
         probabilities = sample.naive_probabilities(tick) if scores is None else scores
-        read = sample.share_read(probabilities)
+        calibrated = sample.calibrated(probabilities)
+        read = 1.0 if calibrated is None else sample.share_read(calibrated)
+        calibrated = None if calibrated is None else calibrated[:, sample.pool]
         verified = sample.verified and sample.verified.block(sample.pool)
         if population.answers is not None and verified is not None:  # from annotations alone
             verified = replace(verified, cells=only_entries(verified.cells, verified.cells.data != Verdict.FALSE))
@@ -453,7 +455,8 @@ def estimate_frequency(
         if is_of_some:  # c comes from the instances with labels
             rows = np.flatnonzero(sample.labelled())
             pooled, labels, folds, verified = pooled[rows], labels[rows], folds[rows], verified and verified.rows(rows)
-        of_sample = estimate(pooled, labels, method, REPLICATES, sample.run.seed, verified, folds)
+            calibrated = None if calibrated is None else calibrated[rows]
+        of_sample = estimate(pooled, labels, method, REPLICATES, sample.run.seed, verified, folds, calibrated)
         cells = CountedCells.of(pooled, labels, verified)
         found, implied = estimate_singly(cells, of_sample) if method == "bbe" else (None, of_sample)
         if is_of_some:
@@ -464,7 +467,7 @@ def estimate_frequency(
             found = found and found.of_all_instances(read, labelled, chance / np.sqrt(of_labels))
         if population.groups is None:
             single = found and sample.of_every_label(found, sample.columns[sample.pool], implied.c)
-            if not of_sample.one_label_each:  # c is unknown otherwise, although labels differ
+            if of_sample.label_cap is None:  # c is unknown otherwise, although labels differ
                 of_sample = implied
         estimated = replace(sample.of_all_labels(of_sample), unread=1 - read)
         automatic = of_sample.c

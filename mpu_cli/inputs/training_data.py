@@ -169,7 +169,7 @@ class TrainingData(Problem):
                 "c": reviewed.c,
                 "interval": list(reviewed.interval),
                 "instances": reviewed.instances,
-                "by_annotations_alone": None if estimate is None or estimate.one_label_each else estimate.c,
+                "by_annotations_alone": None if estimate is None or estimate.label_cap else estimate.c,
             }
             if reviewed.answers:
                 found["c_by_people"] |= {"answers": reviewed.answers, "yes": reviewed.yes}
@@ -212,8 +212,8 @@ class TrainingData(Problem):
         if unknown := [row["group"] for row in self.report_of_groups(estimates) if row["interval"] is None]:
             cautions.append(
                 f"c of {'group' if len(unknown) == 1 else 'groups'} {abridged(unknown[:5], len(unknown))} cannot be "
-                "estimated: (nearly) every annotated instance has exactly one label; the totals hold if each truly has "
-                "one only"
+                "estimated: people seem to have stopped at some number of labels; the totals hold if no instance truly "
+                "has more"
             )
         asked, used = len(self.answers or ()), 0 if estimates.reviewed is None else estimates.reviewed.answers
         if estimates.estimate is not None and used < asked:

@@ -176,7 +176,7 @@ def test_the_same_seed_gives_the_same_report_on_any_number_of_threads(run, noise
 def test_edge_cases(run, file, text, method):
     path = file(text, "edge.svm")
     report = estimate(run, path, "--per-label", "--method", method)
-    assert ("interval" in report) == ("c_if_one_label_each" not in report)
+    assert ("interval" in report) == ("c_by_scores" not in report)
     assert all(0 < row["c"] <= 1 for row in report["per_label"])
     for row in [report, *report["per_label"]] if "interval" in report else []:
         assert 0 < row["interval"][0] <= row["c"] <= row["interval"][1] <= 1
@@ -208,15 +208,19 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     result = run("estimate-c", one_each, *LINEAR)
     assert "label frequency c  unknown" in result.stdout
     assert "missing labels     unknown" in result.stdout
-    assert re.search(r"scores suggest 0.\d+, which holds only if no instance truly has several labels", result.stdout)
+    assert re.search(
+        r"scores suggest 0.\d+, which holds only if no instance truly has more than 1 label", result.stdout
+    )
     assert "mpu suggest FILE --questions 40" in result.stdout
     report = estimate(run, one_each, "--per-label", "--plan", "0.2", "-o", tmp_path / "c.txt")
     assert not {"c", "missing_rate", "missing", "interval"} & report.keys()
     assert [(row["interval"], row["missing"]) for row in report["per_label"]] == [(None, None)] * 3
     assert "  unknown  c is only assumed\n" in run("estimate-c", one_each, *LINEAR, "--per-label").stdout
-    assert report["c_if_one_label_each"] > 0.8
+    assert report["c_by_scores"] > 0.8
     assert report["plan"][0]["instances"] > 0
-    assert (tmp_path / "c.txt").read_text().startswith("# c is unknown: these hold if no instance truly has several")
+    assert (
+        (tmp_path / "c.txt").read_text().startswith("# c is unknown: these hold if no instance truly has more than 1")
+    )
     model = tmp_path / "one.mpu"
     (tmp_path / "groups.txt").write_text("a\nb\n" * 120)
     history = tmp_path / "history"
@@ -228,7 +232,7 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
         assert (told["c"]["known"], told["c"]["interval"]) == (False, None)
         assert "c_interval" not in told["options"]
     assert [json.loads(line)["c_interval"] for line in history.read_text().splitlines()] == [None] * 3
-    assert trained["c_assumption"].startswith("no instance truly has several labels, and features make")
+    assert trained["c_assumption"].startswith("no instance truly has more than 1 label, and features make")
     assert told["c"]["assumption"] == trained["c_assumption"]
     completed = run("suggest", one_each, *QUICK, "-o", tmp_path / "missing.tsv")
     assert "may be right, by lists judged elsewhere, even where c is off; to narrow this" in completed.stderr

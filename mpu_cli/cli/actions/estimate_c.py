@@ -19,7 +19,7 @@ from mpu_cli.cli.messages import (
     print_table,
     rows_of,
 )
-from mpu_cli.core.frequency.estimators import ASSUMPTION_OF_ONE_LABEL
+from mpu_cli.core.frequency.estimators import capped
 from mpu_cli.core.frequency.label_frequency import least_not_refuted
 from mpu_cli.core.frequency.questions import forecast
 from mpu_cli.core.frequency.review_frequency import instances_to_review, reviewed_counts
@@ -112,7 +112,7 @@ def command(
 def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> dict[str, Any]:
     """Report the missing labels of data, from an estimated label frequency.
 
-    c, and values that depend on it, are absent if c is unknown: (nearly) every annotated instance has one label.
+    c, and values that depend on it, are absent if c is unknown: people seem to have stopped at some number of labels.
     """
     reviewed, pooled, basis = estimates.reviewed, estimates.estimate, estimates.overall
     found: dict[str, Any] = {}
@@ -121,7 +121,8 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
         found |= {"c": basis.c, "missing_rate": 1 - basis.c, "missing": missing, "interval": basis.interval}
         found |= present(per_group=data.report_of_groups(estimates) or None)
     else:
-        found["c_if_one_label_each"] = basis.c
+        assert pooled is not None
+        found |= {"c_by_scores": basis.c, "label_cap": pooled.label_cap}
     found |= {"labels": len(data.ids), "instances": data.instances_of_file}
     found |= {"predictable": pooled is not None and pooled.predictable} | present(assumption=estimates.assumption)
     found |= present(advice=first_of_all(estimates.assumption, found.get("interval")))
@@ -132,7 +133,7 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
             complete_instances=reviewed.instances if reviewed.instances or not reviewed.answers else None,
             answers=reviewed.answers or None,
             yes=reviewed.yes if reviewed.answers else None,
-            by_annotations_alone=None if pooled is None or pooled.one_label_each else pooled.c,
+            by_annotations_alone=None if pooled is None or pooled.label_cap else pooled.c,
         )
     else:
         assert pooled is not None  # estimated from annotations, for lack of anything else
@@ -188,8 +189,8 @@ def _lines(report: dict[str, Any], is_complete: bool) -> dict[str, str]:
     to_answer = f"answer 40 questions, or what --plan says: {QUESTIONS}"
     if "c" not in report:
         return {
-            "label frequency c": "unknown: (nearly) every annotated instance has exactly one label",
-            "": f"scores suggest {report['c_if_one_label_each']:.3f}, which holds only if {ASSUMPTION_OF_ONE_LABEL}",
+            "label frequency c": f"unknown: {capped(report['label_cap'])}",
+            "": f"scores suggest {report['c_by_scores']:.3f}, which holds only if {report['assumption']}",
             "missing labels": "unknown",
             "to find out": to_answer,
         }

@@ -234,7 +234,7 @@ def _frequency(found: dict[str, Any], interval: list[float] | None, is_known: bo
         return text + ("" if alone is None else f"; from annotations alone {alone:.3f}")
     if not is_known:
         values = f"by label, {min(c):.3f} to {max(c):.3f}" if isinstance(c, list) else f"{c:.3f}"
-        why = f"annotated instances have one label each; scores suggest, as what follows assumes, {values}"
+        why = f"people seem to have stopped at some number of labels; scores suggest, as what follows assumes, {values}"
         return f"unknown: {why}; to find out: {QUESTIONS}"
     if isinstance(c, list):
         source = "estimated" if found["c_estimated"] else "set by the user"

@@ -19,7 +19,7 @@ from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtr
 
 from mpu_cli.core.options import ASSUMPTION, ASSUMPTION_OF_UNREAD
 from mpu_cli.core.problem import Verdict, VerifiedLabels
@@ -43,18 +43,15 @@ _FEWEST_POSITIVES = 10
 _PREDICTABLE_LIFT = 2.0
 # Above this, c is near 1, however frequent the labels are.
 NEARLY_COMPLETE = 0.95
-# If at most this share of the annotated instances has several labels, each is taken to have one.
-_MOST_WITH_SEVERAL = 0.01
+# If at most the first share of the annotated instances has more than k labels, and k is 1 or at least the second would
+# if labels were annotated independently, people may have stopped at k: docs/choices/label-frequency.md.
+_MOST_ABOVE_CAP, _MANY_ABOVE_CAP = 0.01, 0.15
 # A label annotated in at least this share of the instances says nothing about c.
 NEARLY_ALL = 0.95
 # A label with fewer annotations has no estimate of its own.
 FEWEST_ANNOTATIONS = 50
 # With fewer instances, thresholds predict all labels, or intervals of c say that it is sure.
 _FEWEST = 10
-
-
-# The assumption if (nearly) every annotated instance has exactly one label: then c is unknown.
-ASSUMPTION_OF_ONE_LABEL = "no instance truly has several labels, and features make some labels certain"
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,10 +69,11 @@ class FrequencyEstimate:
     predictable : bool
         Whether the annotations show that the features predict some label well. If not, the estimate may be far off.
         If so, it still rests on `ASSUMPTION`.
-    one_label_each : bool
-        Whether at least 99 % of the annotated instances have exactly one of several labels. Then c is unknown: if only
-        one true label of each instance was annotated, the annotations look as if no label were missing. `c` rests on
-        `ASSUMPTION_OF_ONE_LABEL` alone.
+    label_cap : int or None
+        The number of labels at which people seem to have stopped: at most 1 % of the annotated instances have more,
+        and it is 1, or 15 % would have more if labels were annotated independently. Then c is unknown: if no more true
+        labels of an instance were annotated, the annotations look as if none were missing. `c` holds only if no
+        instance truly has more. None: no such number.
     left_out : tuple of int
         The columns of labels annotated in (nearly) all instances, which say nothing about c.
     unread : float
@@ -86,14 +84,17 @@ class FrequencyEstimate:
     interval: tuple[float, float] | None
     labels: np.ndarray
     predictable: bool
-    one_label_each: bool = False
+    label_cap: int | None = None
     left_out: tuple[int, ...] = ()
     unread: float = 0.0
 
     @property
     def assumption(self) -> str:
         """The assumption behind c, which annotations cannot confirm."""
-        assumed = ASSUMPTION_OF_ONE_LABEL if self.one_label_each else ASSUMPTION
+        assumed = ASSUMPTION
+        if self.label_cap is not None:
+            most = counted(self.label_cap, "label")
+            assumed = f"no instance truly has more than {most}, and features make some labels certain"
         return f"{ASSUMPTION_OF_UNREAD}; {assumed}" if self.unread else assumed
 
     def covering(self, other: "FrequencyEstimate") -> "FrequencyEstimate":
@@ -131,11 +132,10 @@ class FrequencyEstimate:
     @property
     def caution(self) -> str | None:
         """A warning about the estimate, besides its assumption, or None."""
-        if self.one_label_each:
+        if self.label_cap is not None:
             return (
-                "c cannot be estimated: (nearly) every annotated instance has exactly one label, and such annotations "
-                f"do not show whether others are missing; scores suggest {self.c:.3f}, which holds only if "
-                f"{ASSUMPTION_OF_ONE_LABEL}; answer 40 questions to find out"
+                f"c cannot be estimated: {capped(self.label_cap)}, which does not show whether others are missing; "
+                f"scores suggest {self.c:.3f}, which holds only if {self.assumption}; answer 40 questions to find out"
             )
         if self.predictable or self.interval == (1.0, 1.0):  # every cell is annotated
             return None
@@ -206,6 +206,7 @@ def estimate(
     seed: int = 0,
     verified: VerifiedLabels | None = None,
     folds: np.ndarray | None = None,
+    calibrated: np.ndarray | None = None,
 ) -> FrequencyEstimate:
     """Estimate one label frequency for all labels together.
 
@@ -213,6 +214,7 @@ def estimate(
     `method`: {"bbe", "e1", "e2", "e3"}.
     `replicates`: bootstrap replicates, for the interval of e1 to e3; 0: no interval. The classifier is not retrained.
     `folds`: int, shape (n,): the fold of each instance, for the interval of bbe. Default: random folds.
+    `calibrated`: the probabilities, calibrated; None: only a `label_cap` of 1 is noticed.
     Raises DataError (no label is annotated in a cell that counts).
 
     Of 100 instances that surely have the label, 60 are annotated with it.
@@ -264,16 +266,30 @@ def estimate(
         interval,
         informative[statistic.labels],
         predictable,
-        _one_label_each(labels[:, informative]),
+        _label_cap(labels[:, informative], None if calibrated is None else calibrated[:, informative]),
         tuple(left_out.tolist()),
     )
 
 
-def _one_label_each(labels: csr_array) -> bool:
-    labels_of_instances = np.diff(labels.indptr)
-    several = np.count_nonzero(labels_of_instances > 1)
-    few = several <= _MOST_WITH_SEVERAL * np.count_nonzero(labels_of_instances)
-    return bool(few and len(np.unique(labels.indices)) > 1)
+def capped(label_cap: int) -> str:
+    """Say why c is unknown if people seem to have stopped at this number of labels."""
+    return f"(nearly) no annotated instance has more than {counted(label_cap, 'label')}, as if people had stopped there"
+
+
+def _label_cap(labels: csr_array, probabilities: np.ndarray | None) -> int | None:
+    """Return the number of labels at which people seem to have stopped: below that of all labels; None if absent."""
+    instances = np.bincount(np.diff(labels.indptr))[1:]  # by their number of labels
+    reached = np.cumsum(instances[::-1])[::-1]  # the instances that have as many, or more
+    cap = int(np.count_nonzero(reached > _MOST_ABOVE_CAP * instances.sum()))
+    if not 0 < cap < len(np.unique(labels.indices)):
+        return None
+    if cap == 1:
+        return cap
+    if probabilities is None:
+        return None
+    mean, variance = (part.sum(axis=1, dtype=float) for part in (probabilities, probabilities * (1 - probabilities)))
+    above = ndtr((mean - cap - 0.5) / np.sqrt(np.maximum(variance, np.finfo(float).tiny)))
+    return cap if above.mean() >= _MANY_ABOVE_CAP else None
 
 
 def _lift(statistic: _Statistic, cells: CountedCells) -> float:

@@ -223,7 +223,7 @@ class ReviewedFrequency:
     def contradiction(self, by_annotations: FrequencyEstimate | None) -> str | None:
         """Return a warning if a predictable estimate from annotations alone differs; else None."""
         low, high = self.limits
-        if by_annotations is None or not by_annotations.predictable or by_annotations.one_label_each:
+        if by_annotations is None or not by_annotations.predictable or by_annotations.label_cap:
             return None
         least, most = by_annotations.interval or (by_annotations.c, by_annotations.c)
         if low <= most and least <= high:

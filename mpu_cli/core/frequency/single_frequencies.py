@@ -57,7 +57,7 @@ class SingleFrequencies:
     # bool, shape (q,): whether c comes from other labels, since labels do not clearly differ or annotations are few; or
     # from all small groups or instances
     pooled: np.ndarray
-    # bool, shape (q,): whether each annotated instance of a group has one label, so that c is unknown; empty for labels
+    # bool, shape (q,): whether annotations of a group seem capped, so that c is unknown; empty for labels
     unknown: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
 
     def of_all(self, q: int, columns: np.ndarray, c: np.ndarray | float) -> "SingleFrequencies":
@@ -312,7 +312,7 @@ def estimate_groups(
     rest = of_some(small) if annotations[small].sum() >= FEWEST_OF_GROUP else of_all
     estimates = [of_some(np.array([group])) if enough else rest for group, enough in enumerate(large.tolist())]
     c, intervals = [one.c for one in estimates], [one.interval for one in estimates]
-    unknown = np.array([one.one_label_each for one in estimates])
+    unknown = np.array([one.label_cap is not None for one in estimates])
     found = SingleFrequencies(np.array(c), np.array(intervals), ~large, unknown)
     return found.at_least(annotations / np.maximum(counted, 1))
 

@@ -222,6 +222,27 @@ def test_within_zero_and_one(method):
     assert 0 < never.c <= 1
 
 
+@pytest.mark.parametrize("most", [2, 3])
+def test_as_many_annotations_as_allowed_tell_nothing_of_what_is_missing(most):
+    """The labels are annotated that are drawn first, or the first ones; uniformly missing labels look different."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.8, 1.2, (2000, 8))
+    true = rng.random(p.shape) < p
+
+    def estimated(annotated):
+        known = (p * annotated.sum() / p.sum()).astype(np.float32)
+        return estimate(known, as_labels(annotated), calibrated=known)
+
+    for places in (np.arange(8), rng.permuted(np.tile(np.arange(8), (2000, 1)), axis=1)):
+        order = np.argsort(np.where(true, places, 8), axis=1)
+        found = estimated(true & (np.argsort(order, axis=1) < most))
+        assert found.label_cap == most
+        assert f"more than {most} labels" in found.caution
+        assert f"more than {most} labels" in found.assumption
+    for kept in (1.0, 0.7, 0.4):
+        assert estimated(true & (rng.random(true.shape) < kept)).label_cap is None
+
+
 def test_one_annotation_each_tells_nothing_of_what_is_missing():
     P, S = separable(1000, 2, 1.0, share=0.5)
     both = S.toarray()
@@ -229,9 +250,9 @@ def test_one_annotation_each_tells_nothing_of_what_is_missing():
     first = both & ~np.column_stack([np.zeros(len(both), bool), both[:, 0]])  # of both labels, the second is lost
     annotated = first.any(axis=1)
     found = estimate(P[annotated], as_labels(first[annotated]))
-    assert found.one_label_each
+    assert found.label_cap == 1
     nearly = np.vstack([first[annotated], np.ones((5, 2), bool)])  # 5 of about 750 have both
-    assert estimate(np.vstack([P[annotated], P[:5]]), as_labels(nearly)).one_label_each
-    assert "exactly one" in found.caution
-    assert not estimate(P, S).one_label_each
-    assert not estimate(P[:, :1], S[:, :1]).one_label_each  # of a single label, no instance can have two
+    assert estimate(np.vstack([P[annotated], P[:5]]), as_labels(nearly)).label_cap == 1
+    assert "more than 1 label" in found.caution
+    assert estimate(P, S).label_cap is None
+    assert estimate(P[:, :1], S[:, :1]).label_cap is None  # of a single label, no instance can have two
