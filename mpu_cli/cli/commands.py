@@ -21,7 +21,6 @@ from mpu_cli.cli.options import (
     json_option,
     label_features_option,
     names_options,
-    numbers_option,
     option,
     reading_options,
     reviewed_option,
@@ -156,7 +155,6 @@ def _list_of(name: str, kind: Real, example: str) -> Parsed:
         default=(),
     ),
     Group("options", FrequencyOptions, declared_options(FrequencyOptions)),
-    numbers_option,
     run_options("seed", "jobs", "kernel"),
     training_files(scores_option),
     json_option,
@@ -200,7 +198,6 @@ def _least(text: str) -> tuple[str, float]:
     ),
     option("--per-label", bool, "Also report precision, recall and F1 per label."),
     names_options,
-    numbers_option,
     option(
         "--c",
         PerLabel(LEAST_FREQUENCY, 1),
@@ -336,7 +333,6 @@ def experiment() -> None:
         multiple=True,
     ),
     option("--top N", Integer(0), "With --label: list at most N features and links in each direction.", default=10),
-    numbers_option,
     json_option,
 )
 def info() -> None:
@@ -350,7 +346,7 @@ def info() -> None:
       mpu info news.mpu
       mpu info news.mpu --json
       mpu info news.mpu --label "Digital television" --label Radio
-      mpu info news.mpu --label 3 --numbers --top 20
+      mpu info news.mpu --label 3 --top 20
     """
 
 
@@ -390,7 +386,7 @@ def info() -> None:
     option("--why", bool, "With --format jsonl: add the features that speak most for each label."),
     option("--fill-implied", bool, "Also write broader labels that the predicted ones imply."),
     suggestible_options,
-    numbers_option,
+    option("--numbers", bool, "Print label numbers instead of names.", name="by_number"),
     _cluster_option,
     reading_options,
     run_options("jobs", "kernel"),
@@ -455,7 +451,6 @@ def report() -> None:
     option("--link URL", str, "Link to each record: https://... with {id} for its id."),
     names_options,
     suggestible_options,
-    numbers_option,
     option("--features NAMES", FILE, "Feature names: a file whose line k names feature k."),
     run_options("seed", "jobs", "kernel"),
     reading_options,
@@ -538,7 +533,6 @@ def serve() -> None:
     option("--why", bool, "Show the features that speak most for each suggestion."),
     option("--model MODEL", PATH, "Save the trained model in this directory."),
     suggestible_options,
-    numbers_option,
     Group("options", Options, declared_options(Options)),
     run_options("seed", "jobs", "kernel"),
     training_files(label_features_option, scores_option),
@@ -546,7 +540,7 @@ def serve() -> None:
     groups={
         "Common options": "output format top min_probability per_instance questions c levels labels reviewed jobs seed "
         "json quiet help",
-        "What is listed": "only exclude numbers fill_implied why",
+        "What is listed": "only exclude fill_implied why",
         "Learning": f"{LEARNING} model scores",
         "Knowledge about labels": KNOWLEDGE,
         "Input and output": "implicit_values log_format verbose accept_warning",

@@ -184,7 +184,6 @@ def run_options(*names: str, **helps: str) -> Group:
 
 
 json_option = option("--json", bool, "Print the report as JSON.", name="as_json")
-numbers_option = option("--numbers", bool, "Print label numbers instead of names.", name="by_number")
 
 
 _READING = (option("--implicit-values", bool, "Read a feature index without a colon as `index:1`."),)

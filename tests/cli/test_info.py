@@ -105,18 +105,14 @@ def test_a_label(run, news):
 
 def test_labels_by_number(run, news):
     by_name = told(run, news, "--label", "sport", "--label", "elections")["of_labels"]
-    by_number = told(run, news, "--label", 3, "--label", 2, "--label", 3, "--numbers")["of_labels"]
-    assert [label["label"] for label in by_number] == [label["label"] for label in by_name] == [3, 2]
-    assert by_number[0]["name"] is None
-    assert [{"label": e["label"], "weight": e["weight"]} for e in by_name[0]["leans_on"]] == by_number[0]["leans_on"]
-    assert told(run, news, "--label", 3)["of_labels"][0]["name"] == "sport"
+    by_number = told(run, news, "--label", 3, "--label", 2, "--label", 3)["of_labels"]
+    assert [label["label"] for label in by_name] == [3, 2]
+    assert by_number == by_name
 
 
-@pytest.mark.parametrize(
-    ("label", "options"), [("electons", ()), ("Sport", ()), ("4", ()), ("sport", ("--numbers",)), ("", ())]
-)
-def test_a_label_that_is_not_there(run, news, label, options):
-    assert f"{news}: " in message(run("info", news, "--label", label, *options))
+@pytest.mark.parametrize("label", ["electons", "Sport", "4", ""])
+def test_a_label_that_is_not_there(run, news, label):
+    assert f"{news}: " in message(run("info", news, "--label", label))
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: str(path.relative_to(FIXTURES)))
@@ -148,8 +144,6 @@ def test_features_by_name(run, tmp_path):
     assert "goal" in names and not names & {"ballot", "vote"}
     vocabulary = (tmp_path / "news.text" / "features").read_text().splitlines()
     assert all(vocabulary[entry["feature"] - 1] == entry["name"] for entry in label["features_for"])
-    numbered = told(run, tmp_path / "news.mpu", "--label", 1, "--numbers")["of_labels"][0]["features_for"]
-    assert numbered and "name" not in numbered[0]
     assert "\nknows_texts yes\n" in readable(run, tmp_path / "news.mpu")
 
 

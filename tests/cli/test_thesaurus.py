@@ -82,15 +82,16 @@ def test_what_a_label_implies_is_not_suggested(run, vectors, tmp_path):
 def test_why_a_label_is_suggested(run, vectors, tmp_path):
     out, model = tmp_path / "missing.tsv", tmp_path / "books.mpu"
     options = "--per-instance", 5, "-o", out, *QUICK, "--levels", 2, "--why"
-    run.ok("suggest", vectors / "books.svm", *options, "--numbers", "--model", model)
+    run.ok("suggest", vectors / "books.svm", *options, "--model", model)
     features, trained = read(vectors / "books.svm").features.toarray(), load(model)
-    weights = {label: explain(trained.predictor, k).features for k, label in enumerate(trained.label_ids.tolist())}
+    words = ["", *(vectors / "books.text" / "features").read_text().splitlines()]
+    names = map(trained.names.written, trained.label_ids.tolist())
+    weights = {name: explain(trained.predictor, k).features for k, name in enumerate(names)}
     rows = table(out)
     assert len(rows) > 20
     for row in rows:
-        parts = features[int(row["instance"]) - 1] * weights[int(row["label"])]
-        assert row["why"] == "; ".join(str(j) for j in np.argsort(-parts, kind="stable")[:5] if parts[j] > 0)
-    run.ok("suggest", vectors / "books.svm", *options)
+        parts = features[int(row["instance"]) - 1] * weights[row["label"]]
+        assert row["why"] == "; ".join(words[j] for j in np.argsort(-parts, kind="stable")[:5] if parts[j] > 0)
     why = [(TEXTS[(int(row["instance"]) - 1) % 6], row["why"].split("; ")) for row in table(out) if row["why"]]
     assert why
     assert all(word in text for text, words in why for word in words)

@@ -44,7 +44,6 @@ def command(
     per_label: bool,
     output: Path | None,
     plan: tuple[float, ...],
-    by_number: bool,
     run: Run,
     as_json: bool,
 ) -> None:
@@ -64,7 +63,6 @@ def command(
     scored = Scored(data, options, run, data.scores, per_label and data.answers is None)
     estimates = scored.estimates(method)
     report, c, alone = report_of(estimates, data, method), estimates.overall.c, estimates.estimate
-    names = None if by_number else data.names
     single = scored.singly(estimates) if per_label and not is_by_people and alone is not None else None
     if (reviewed := estimates.reviewed) is not None:
         single = SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
@@ -76,7 +74,7 @@ def command(
             if not estimates.is_known:
                 out.write(f"# c is unknown: these hold if {estimates.assumption}\n".encode())
             out.write(estimate_lines(c, interval, report["warnings"]))
-            out.write(frequency_lines(data.ids, rates, names))
+            out.write(frequency_lines(data.ids, rates, data.names))
     expected = c if estimates.is_known else 0.5  # at 0.5 a plan needs the most instances
     of_file = slice(data.instances_of_file)
     if plan:
@@ -96,7 +94,7 @@ def command(
         assert single is not None
         columns = {
             "label": data.ids.tolist(),
-            **({} if names is None else {"name": list(map(names.name, data.ids.tolist()))}),
+            **({} if data.names is None else {"name": list(map(data.names.name, data.ids.tolist()))}),
             "annotations": count_positives(data.labels[of_file]).tolist(),
             "c": single.c.tolist(),
             "interval": single.intervals.tolist() if estimates.is_known else [None] * q,

@@ -131,7 +131,6 @@ class Metrics:
     propensity_a: float
     propensity_b: float
     per_label: bool
-    by_number: bool
     calibration: bool
     reviewed: Sequence[str]
 
@@ -287,9 +286,7 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
             raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")
         report["calibration"] = {**reliability.summary(), "bins": reliability.rows()}
     if metrics.per_label:
-        if metrics.by_number:
-            all_names = None
-        elif not metrics.reviewed:
+        if not metrics.reviewed:
             all_names = truth.sidecars.names_of(metrics.naming, counts.labels)
         names = [all_names.name(label) for label in counts.labels.tolist()] if all_names else None
         report["per_label"] = per_label_report(counts, c, names)

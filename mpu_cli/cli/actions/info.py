@@ -22,11 +22,10 @@ _ELSEWHERE = ("c", "c_assumption", "c_estimated", "c_known", "levels")  # option
 class _Described:
     """A model that is looked at."""
 
-    def __init__(self, model: bundle.TrainedModel, path: Path, by_number: bool) -> None:
+    def __init__(self, model: bundle.TrainedModel, path: Path) -> None:
         self.model = model
         self.path = path
-        self.names = None if by_number else model.names
-        self._by_number = by_number
+        self.names = model.names
         self.origin = origin_of(model, path)
 
     def report(self, of_labels: list[dict[str, Any]]) -> dict[str, Any]:
@@ -67,8 +66,7 @@ class _Described:
     def column(self, label: str) -> int:
         """Return the column of a label; MpuError if the model does not have it."""
         if self.names is None and not is_number(label):
-            why = "the model has no names" if self.model.names is None else "--numbers takes only numbers"
-            raise MpuError(f"{self.path}: {quoted(label)} is not a label number, and {why}")
+            raise MpuError(f"{self.path}: {quoted(label)} is not a label number, and the model has no names")
         try:
             number = label_of(label, self.names)
         except ValueError as error:
@@ -86,9 +84,9 @@ class _Described:
     def label(self, k: int, top: int) -> dict[str, Any]:
         """Return the description of one label.
 
-        Its name is None without names, or if numbers were requested. The numbers of annotations and true labels in
-        training are None if not recorded; features, the heaviest of each sign, are None for kernel features; its links,
-        and the weight of its own prediction by the previous levels, are None if the model has one level.
+        Its name is None without names. The numbers of annotations and true labels in training are None if not recorded;
+        features, the heaviest of each sign, are None for kernel features; its links, and the weight of its own
+        prediction by the previous levels, are None if the model has one level.
         """
         model, origin, weights = self.model, self.origin, explain(self.model.predictor, k)
         annotated = None if origin is None else origin.annotated[k]
@@ -130,7 +128,7 @@ class _Described:
     @cached_property
     def _feature_names(self) -> dict[int, str]:
         """The names of the features that have one."""
-        if self.model.packed_vectorizer is None or self._by_number:
+        if self.model.packed_vectorizer is None:
             return {}
         return dict(enumerate(unpacked(self.model.packed_vectorizer, str(self.path)).features or (), 1))
 
@@ -141,9 +139,9 @@ def _largest(values: np.ndarray, top: int) -> list[int]:
     return order[values[order] > 0].tolist()
 
 
-def command(model: Path, labels: tuple[str, ...], top: int, by_number: bool, as_json: bool) -> None:
+def command(model: Path, labels: tuple[str, ...], top: int, as_json: bool) -> None:
     """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
-    described = _Described(bundle.load(model), model, by_number)
+    described = _Described(bundle.load(model), model)
     columns = [described.column(label) for label in dict.fromkeys(labels)]
     try:
         report = described.report([described.label(k, top) for k in columns])

@@ -58,7 +58,7 @@ def rows_of(missing: suggest.Listed, c: dict[str, Any]) -> Iterator[Row]:
 
 def _suggestions(missing: suggest.Listed, sources: Sources) -> Iterator[dict[str, Any]]:
     """Yield each suggestion, with the beginning of the text of its record as title."""
-    data, names, cells = missing.data, missing.names, missing.found.listed
+    data, names, cells = missing.data, missing.data.names, missing.found.listed
     ids, labels, wanted = data.record_ids, data.ids[cells.columns].tolist(), {*cells.rows.tolist()}
     texts = texts_of(None, (), Sidecars(sources.file), ids, wanted, data.instances_of_file)
     for row, label, probability in zip(cells.rows.tolist(), labels, cells.probabilities.tolist(), strict=True):

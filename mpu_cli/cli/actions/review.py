@@ -140,7 +140,6 @@ def command(
     link: str | None,
     naming: Naming,
     suggestible: Suggestible,
-    by_number: bool,
     features: str | None,
     run: Run,
     reading: Reading,
@@ -186,7 +185,7 @@ def command(
         link=link,
         broader={} if (broader := find_broader(source)) is None else read_implications(broader).next_broader(),
         decided=decided,
-        label_names=None if by_number else names,
+        label_names=names,
         feature_names=None if features is None else read_names(features)[0],
     )
     with open_output(output) as out:

@@ -25,7 +25,6 @@ from mpu_cli.core.problem import Verdict
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, changed, counted
 from mpu_cli.inputs.training_data import Sources, TrainingData, frequency_file, read_training_data
-from mpu_cli.names.label_names import LabelNames
 from mpu_cli.names.naming import EVERY_LABEL, FILLED, IMPLIED, Suggestible, beside, place_beside
 from mpu_cli.people.posteriors import Choice, Evidence, Scored
 from mpu_cli.people.suggestions import Suggestions, find
@@ -114,7 +113,6 @@ class Outputs:
     target: str | Path | None = None
     fill: bool = False
     model: Path | None = None
-    by_number: bool = False
     suggestible: Suggestible = EVERY_LABEL
     why: bool = False
 
@@ -126,7 +124,6 @@ class Listed(NamedTuple):
     frequency: dict[str, Any] | None  # as `mpu estimate-c` reports it; None if the options set it
     found: Suggestions
     data: TrainingData
-    names: LabelNames | None  # for displaying labels
 
     @property
     def is_unchecked(self) -> bool:
@@ -173,7 +170,6 @@ def suggest(
         save = None if outputs.model is None else stack.enter_context(bundle.Writer(outputs.model).held())
         data = read_training_data(sources, run, is_read_again=outputs.fill)
         asked = data.resolved(options)
-        names = None if outputs.by_number else data.names
         choice = replace(choice, columns=outputs.suggestible.beside(sources.file).of(data.ids, data.names))
         if data.scores is not None:
             evidence = Evidence.of_scores(data.scores, data, asked, run)
@@ -195,12 +191,10 @@ def suggest(
             why = None
             if outputs.why and model is not None:
                 cells = found.listed.rows, found.listed.columns
-                of_features = (
-                    None if outputs.by_number or data.stored_vectorizer is None else data.stored_vectorizer.features
-                )
+                of_features = None if data.stored_vectorizer is None else data.stored_vectorizer.features
                 why = list(map("; ".join, named_reasons(model, data.features, *cells, of_features)))
             with open_output(outputs.target) as out:
-                _write_cells(out, found.listed, data, sources.file, names, why=why)
+                _write_cells(out, found.listed, data, sources.file, why=why)
     frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
     missing, right, each, filling_in = found.of_all, found.right, found.of_labels, found.filling_in
     ends = (None,) * 3 if missing is None else (float(missing.expected), float(missing.low), float(missing.high))
@@ -227,18 +221,17 @@ def suggest(
     is_annotated = (found.there > found.added).sum(axis=0) > 0
     counts[~is_annotated & (counts[:, 0] == 0)] = np.nan  # c does not apply to labels that are never annotated
     report["per_label"] = {
-        label: ({} if names is None else {"name": names.name(label)}) | {"missing": of, "low": low, "high": high}
+        label: ({} if data.names is None else {"name": data.names.name(label)})
+        | {"missing": of, "low": low, "high": high}
         for label, (of, low, high) in zip(data.ids.tolist(), counts.tolist(), strict=True)
     }
-    return Listed(report | {"warnings": warnings}, frequency, found, data, names)
+    return Listed(report | {"warnings": warnings}, frequency, found, data)
 
 
-def _write_cells(
-    out: Writable, cells: Cells | Questions, data: TrainingData, file: Source, names: LabelNames | None, **more: Any
-) -> None:
+def _write_cells(out: Writable, cells: Cells | Questions, data: TrainingData, file: Source, **more: Any) -> None:
     """Write cells of the data with their probabilities, and more columns, as a review file without decisions."""
     more |= {"probability": cells.probabilities, "of": file, "checksum": data.checksum(), "ids": data.record_ids}
-    decisions.write(out, cells.rows, data.ids[cells.columns], names=names, **more)
+    decisions.write(out, cells.rows, data.ids[cells.columns], names=data.names, **more)
 
 
 _DESIGN = (
@@ -273,8 +266,7 @@ def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) 
     with open_output(outputs.target) as out:
         for line in _DESIGN:
             out.write(f"# {line.format(*design)}\n".encode())
-        names = None if outputs.by_number else data.names
-        _write_cells(out, drawn, data, sources.file, names, source=decisions.QUESTION, drawn=drawn.chance)
+        _write_cells(out, drawn, data, sources.file, source=decisions.QUESTION, drawn=drawn.chance)
     instances, labels = (len(np.unique(of)) for of in (drawn.rows, drawn.columns))
     return {"questions": len(drawn), "instances": instances, "labels": labels, "answered": answered}
 
