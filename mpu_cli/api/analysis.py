@@ -23,6 +23,7 @@ from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posteriors import Evidence, Scored, calibrated_by, unannotated_posterior
+from mpu_cli.runtime.columns import columns_of, in_order_of
 from mpu_cli.runtime.options import Kind, checked
 from mpu_cli.runtime.run import Run
 
@@ -137,7 +138,7 @@ def _held_out(y: Any, scores: Any, c: Any, verified: Any, name: str = "scores") 
     """Check annotations, the scores of their cells, and their label frequency."""
     annotations = _annotations(y, verified)
     P = annotations.of_scores(scores, y, name)
-    c = arrays.rates_in_order(arrays.columns_of(y), c)
+    c = in_order_of(columns_of(y), c, "c")
     return annotations, HeldOut(P, annotations.labels, parameters.frequency(c, annotations))
 
 

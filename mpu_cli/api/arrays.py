@@ -1,7 +1,6 @@
 """Check array arguments, and convert them to CSR arrays."""
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral
@@ -19,6 +18,7 @@ from mpu_cli.core.problem import Answers, InstanceGroups, Problem, VerifiedLabel
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation.metrics import entries_in
 from mpu_cli.names.label_names import LabelNames
+from mpu_cli.runtime.columns import columns_of, in_order_of
 from mpu_cli.svmlight.grammar import MAX_ID
 
 
@@ -73,7 +73,7 @@ class Annotations(Problem):
         verdicts = _cells(reviewed, shape, named.names, "reviewed", (-1, 0, 1))
         unknown = csr_array(shape, dtype=np.int8) if named.unknown is None else named.unknown
         left_out = csr_array(unknown + _cells(ignored, shape, named.names, "ignored", (0, 1)))
-        drawn, chances = _sampled(in_order_of(named.names, sampled, "sampled"), shape)
+        drawn, chances = _sampled(sampled, shape, named.names)
         complete = drawn if fully_labelled is None else drawn | _mask(fully_labelled, "fully_labelled", n)
         occurs = np.zeros(width, bool)
         occurs[named.matrix.indices] = True
@@ -220,38 +220,10 @@ def refuse_broken(matrix: Any, name: str) -> None:
         raise DataError(f"{name} is not a sound sparse matrix: {error}") from error
 
 
-def in_order_of(names: Any, values: Any, name: str, whose: str = "y", attribute: str = "columns") -> Any:
-    """Return a data frame with its columns in the order of these names; return unnamed columns unchanged.
-
-    `attribute`: the attribute of `values` that has its names.
-    """
-    own = columns_of(values, attribute)
-    if own is None or names is None or (wanted := list(names)) == own or wanted == list(range(len(wanted))):
-        return values
-    if different := [*(Counter(wanted) - Counter(own)), *(Counter(own) - Counter(wanted))]:
-        raise DataError(
-            f"{name} and {whose} differ in their columns: {different[0]!r} is not in both; give the same, or an array"
-        )
-    return values[wanted]
-
-
 # Class names that mean "not annotated", although they come last in order.
 _NOT_ANNOTATED = re.compile(
     r"u|unl|un(known|labell?ed|annotated|assigned|tagged)|no|none|(no|not|non)\W.*|neg|negative|missing|absent"
 )
-
-
-def rates_in_order(names: Any, c: Any) -> Any:
-    """Return a data frame or series of label frequencies in the order of these names; return others unchanged."""
-    if names is None or np.shape(c)[-1:] != (len(names),):
-        return c
-    return in_order_of(names, c, "c", attribute="columns" if hasattr(c, "columns") else "index")
-
-
-def columns_of(values: Any, attribute: str = "columns") -> list[Any] | None:
-    """Return the column names of a data frame; None if absent or just the column numbers."""
-    columns = getattr(values, attribute, None)
-    return None if columns is None or callable(columns) or list(columns) == list(range(len(columns))) else list(columns)
 
 
 def _without_unknown(y: Any, pos_label: Any = None) -> tuple[Any, csr_array | None]:
@@ -463,13 +435,13 @@ def _columns(matrix: csr_array, columns: np.ndarray) -> csr_array:
     return chosen
 
 
-def _sampled(sampled: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, csr_array | None]:
+def _sampled(sampled: Any, shape: tuple[int, ...], names: Any) -> tuple[np.ndarray, csr_array | None]:
     """Return which instances were drawn at random, and each single cell's probability of being drawn."""
     if sampled is None:
         return np.zeros(shape[0], bool), None
     if not issparse(sampled) and np.ndim(sampled) == 1:
         return _mask(sampled, "sampled", shape[0]), None
-    chances = csr_array(checked(sampled, "sampled", dtype=np.float64), copy=True)
+    chances = csr_array(checked(in_order_of(names, sampled, "sampled"), "sampled", dtype=np.float64), copy=True)
     chances.sum_duplicates()
     if chances.shape != shape:
         raise DataError(f"sampled has shape {chances.shape}: give one value for each instance, or for each cell of y")

@@ -27,6 +27,7 @@ from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import MpuWarning
 from mpu_cli.evaluation.incomplete import corrected
 from mpu_cli.inputs.training_data import TrainingData
+from mpu_cli.runtime.columns import in_order_of
 from mpu_cli.runtime.options import FREQUENCY, Integer, checked, options_of, with_parameters
 from mpu_cli.runtime.run import Run
 
@@ -115,7 +116,7 @@ class LabelSetsMixin(ClassifierMixin):
             predicted.resize(predicted.shape[0], len(names))
             pos_label = None
         else:
-            y, pos_label = arrays.in_order_of(self.classes_.tolist(), y, "y", "the classes"), self.pos_label
+            y, pos_label = in_order_of(self.classes_.tolist(), y, "y", "the classes"), self.pos_label
         truth, predicted, _ = arrays.compared(y, "y", predicted, "the predictions have", pos_label=pos_label)
         hits = truth.multiply(predicted).nnz
         return float(corrected(hits, predicted.nnz, truth.nnz, checked(FREQUENCY, "c", c)).f1)

@@ -16,7 +16,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from mpu_cli.api.arrays import Annotations, rates_in_order
+from mpu_cli.api.arrays import Annotations
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, refuse_refuted
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
@@ -25,6 +25,7 @@ from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import DataError, MpuWarning, counted
 from mpu_cli.people import suggestions
 from mpu_cli.people.posteriors import Choice, Evidence, Scored
+from mpu_cli.runtime.columns import in_order_of
 from mpu_cli.runtime.options import Integer, Option, Threads, options_of
 from mpu_cli.runtime.options import checked as checked_as
 from mpu_cli.runtime.run import Run, no_observer
@@ -84,7 +85,7 @@ def of_estimator(estimator: Any, classes: np.ndarray | None = None) -> dict[str,
     step = _saying if checked_as(Integer(0), "verbose", int(estimator.verbose)) else no_observer
     given = {name: getattr(estimator, option.name) for name, option in DECLARED.items()}
     if classes is not None:
-        given["c"] = rates_in_order(classes, c := given["c"])
+        given["c"] = in_order_of(classes, c := given["c"], "c", "the classes")
         if isinstance(c, Mapping):
             if unknown := c.keys() - set(classes.tolist()):
                 raise DataError(f"c has a number for {min(unknown, key=str)!r}, which is not among the classes")

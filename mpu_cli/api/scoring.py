@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.metrics import make_scorer
 
 from mpu_cli.api import arrays
-from mpu_cli.api.arrays import as_csr, columns_of, in_order_of, indicator, rates_in_order
+from mpu_cli.api.arrays import as_csr, indicator
 from mpu_cli.core.features import entry_rows, with_values
 from mpu_cli.core.predictions import stored
 from mpu_cli.errors import DataError
@@ -19,6 +19,7 @@ from mpu_cli.evaluation.compare import Counts
 from mpu_cli.evaluation.compare import intervals as bootstrap_intervals
 from mpu_cli.evaluation.incomplete import PropensityScoredMetrics
 from mpu_cli.evaluation.metrics import RankingMetrics
+from mpu_cli.runtime.columns import columns_of, in_order_of
 from mpu_cli.runtime.options import (
     LEAST_FREQUENCY,
     PROPENSITY_A,
@@ -81,7 +82,7 @@ def corrected_metrics(
     """
     predicted = indicator(in_order_of(columns_of(y_true), y_pred, "y_pred"), "y_pred")
     truth, predicted, _ = arrays.compared(y_true, "y_true", predicted, "y_pred has", ignored)
-    weighted = _weighted(truth, rates_in_order(columns_of(y_true), c))
+    weighted = _weighted(truth, in_order_of(columns_of(y_true), c, "c"))
     sizes = [np.bincount(predicted.indices, minlength=truth.shape[1]), weighted.sum(axis=0)]
     occurring = np.flatnonzero((sizes[0] > 0) | (sizes[1] > 0))
     counts = Counts.of([(weighted, predicted)], labels=occurring)
@@ -192,7 +193,7 @@ def ranking_metrics(
         found |= weighted.results()
     if c is not None:
         corrected = PropensityScoredMetrics(cutoffs)
-        corrected.add(_weighted(truth, rates_in_order(columns_of(y_true), c))[known], listed[known])
+        corrected.add(_weighted(truth, in_order_of(columns_of(y_true), c, "c"))[known], listed[known])
         found |= {f"corrected_{name}": value for name, value in corrected.corrected().items()}
     return found
 

@@ -193,14 +193,15 @@ def test_what_is_verified(made, halved):
 class Series:
     """What a series of pandas is: values whose names are its index."""
 
-    index = ("news", "arts", "film")
-    shape = (3,)
+    def __init__(self, index=("news", "arts", "film"), values=(0.9, 0.6, 0.7)):
+        self.index, self._values = index, np.array(values)
+        self.shape = self._values.shape
 
     def __array__(self, dtype=None, copy=None):
-        return np.array([0.9, 0.6, 0.7], dtype)
+        return self._values.astype(dtype)
 
     def __getitem__(self, names):
-        return np.asarray(self)[[self.index.index(name) for name in names]]
+        return self._values[[self.index.index(name) for name in names]]
 
 
 @pytest.mark.parametrize("made", MODELS)
@@ -236,6 +237,22 @@ def test_functions(halved):
         np.testing.assert_array_equal(of(turned(P), turned(reviewed)), of(P, reviewed))
     assert corrected_metrics(Frame(S), turned(Y), 0.5) == corrected_metrics(S, Y, 0.5)
     assert ranking_metrics(Frame(S), turned(P)) == ranking_metrics(S, P)
+
+
+@pytest.mark.parametrize("made", MODELS)
+def test_numbers_of_columns_in_another_order_are_names(made, halved):
+    X, Y, S = halved
+    turned = [2, 0, 1]
+    moved, reviewed = Frame(Y[:, turned], turned), np.where(Y, 1, -1)
+    model = made().set_params(c=[0.6, 0.7, 0.9]).fit(X, S, reviewed=reviewed)
+    series = Series((2, 0, 1), [0.9, 0.6, 0.7])
+    by_number = made().set_params(c=series).fit(X, S, reviewed=Frame(reviewed[:, turned], turned))
+    assert by_number.c_.tolist() == model.c_.tolist() == [0.6, 0.7, 0.9]
+    np.testing.assert_array_equal(by_number.predict_proba(X), model.predict_proba(X))
+    assert model.score(X, moved) == model.score(X, Y)
+    for one, other in ((moved, Frame(Y, range(3))), (Frame(Y, range(3)), moved)):
+        assert corrected_metrics(one, other, 1.0)["micro_f1"] == 1
+    assert corrected_metrics(moved, Y[:, turned], series) == corrected_metrics(Y, Y, [0.6, 0.7, 0.9])
 
 
 @pytest.mark.parametrize("columns", [["arts", "film", "sport"], ["arts", "news", "news"]])
