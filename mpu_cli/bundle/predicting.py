@@ -24,7 +24,7 @@ from mpu_cli.core.predictions import Cells, Predictions, Top, over
 from mpu_cli.core.stacking import STACK_SCALE, StackedModel
 from mpu_cli.errors import MpuError, counted
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.grammar import RENUMBERED, Reading, base_shift
 from mpu_cli.svmlight.reader import Dataset, Preamble, iter_stream
 from mpu_cli.svmlight.streams import open_input
 from mpu_cli.svmlight.writer import score_lines
@@ -115,17 +115,15 @@ class Fitness:
     def _shifts(self, model: TrainedModel) -> dict[str, str]:
         """Return whether features, and true labels, seem to be numbered from another base, and what to do."""
         shifts, used = {}, model.occurring.indices
-        relabel = 's/^[\\d,]+(?=\\s)/join ",", map {$_%+d} split ",", $&/e'
-        for kind, count, numbers, found, command in (
-            ("features", self.filled, used, self.features, "s/\\d+(?=:)/$&%+d/ge"),
-            ("true labels", self.annotations, model.label_ids, self.labels, relabel),
+        for kind, count, numbers, found in (
+            ("features", self.filled, used, self.features),
+            ("true labels", self.annotations, model.label_ids, self.labels),
         ):
             trained = _range_of(numbers)
-            more = trained[0] - found[0]
-            if count >= _FEWEST_INSTANCES and abs(more) == 1 and trained[1] - found[1] == more:
+            if count >= _FEWEST_INSTANCES and (more := base_shift(found, trained)):
                 shifts[kind] = (
                     f"{kind} are {found[0]} to {found[1]}, and were {trained[0]} to {trained[1]} in training; renumber "
-                    f"the data: perl -pe '{command % more}'"
+                    f"the data: {RENUMBERED[kind.removeprefix('true ')] % more}"
                 )
         return shifts
 

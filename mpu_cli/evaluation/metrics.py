@@ -31,6 +31,7 @@ from mpu_cli.core.features import distinct, entry_rows
 from mpu_cli.core.frequency.estimators import Z_90, wilson
 from mpu_cli.core.predictions import f1_score, values_at
 from mpu_cli.errors import MpuError
+from mpu_cli.svmlight.grammar import base_shift
 
 LABEL_BITS = 31  # labels are below 2**31
 _BINS = 10
@@ -115,7 +116,7 @@ class LabelSetMetrics:
         if min(len(true), len(predicted)) < 2 or 2 * self.true_positives.sum() >= self.support.sum():
             return None
         true, predicted = true[[0, -1]], predicted[[0, -1]]
-        return (true, predicted) if (true - predicted).tolist() in ([1, 1], [-1, -1]) else None
+        return (true, predicted) if base_shift(true, predicted) else None
 
     def results(self) -> dict[str, float]:
         """Return ``{micro,macro,samples}_{precision,recall,f1}``, ``hamming_loss`` and ``subset_accuracy``.

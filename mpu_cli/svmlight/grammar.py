@@ -28,6 +28,7 @@ commands that convert unsupported formats; the tests run them.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from struct import pack, unpack
 from typing import NamedTuple
@@ -162,6 +163,22 @@ def parse_line(line: bytes, reading: Reading = DEFAULT_READING) -> Instance:
     except ValueError as error:
         problem = problem_of_line(line, reading.scores) or str(error)
         raise ValueError(problem.replace(PAGE, PREDICTIONS) if reading.scores else problem) from None
+
+
+# Commands that add a number to each feature, or label, of a file, whatever the form of its labels.
+RENUMBERED = {
+    "features": r"perl -pe 's/\d+(?=:)/$&%+d/ge'",
+    "labels": r"""perl -pe 's/^[\d+.]+(\s*,\s*[\d+.]+)*(?![^\s#])/join ",", map {$_%+d} split ",", $&/e'""",
+}
+
+
+def base_shift(found: Iterable[int], expected: Iterable[int]) -> int:
+    """Return what to add to numbers that seem to be counted from another base than expected: 1 or -1; otherwise 0.
+
+    `found`, `expected`: the first and the last number.
+    """
+    first, last = (int(number) - int(other) for number, other in zip(expected, found, strict=True))
+    return first if first == last and abs(first) == 1 else 0
 
 
 _COLON_MISSING = {  # advice if it was not meant as a list of labels

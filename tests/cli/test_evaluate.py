@@ -107,12 +107,20 @@ def test_a_model_that_predicts_nothing_is_not_cut_elsewhere(run, tmp_path, repor
 def test_labels_of_another_base_are_warned_of(run, tmp_path, step):
     truth, predicted = tmp_path / "truth.svm", tmp_path / "predicted"
     sets = [(k, k + 2) for k in range(1, 6)] * 2
-    truth.write_text("".join(f"{a},{b} 1:0.5\n" for a, b in sets))
-    predicted.write_text("".join(f"{a + step},{b + step}\n" for a, b in sets))
+
+    def written(step: int) -> bytes:
+        """In all forms of labels, and without labels."""
+        lines = f"5:1 7:1\n 5:1\r\n\n{1 + step}.0, +{3 + step}#3\n{2 + step}\t,{4 + step} 5:1\r\n"
+        return (lines + "".join(f"{a + step},{b + step} 1:0.5\n" for a, b in sets) + f"{7 + step}").encode()
+
+    truth.write_bytes(written(0))
+    lists = [(), (), (), (1, 3), (2, 4), *sets, (7,)]
+    predicted.write_text("".join(",".join(str(label + step) for label in labels) + "\n" for labels in lists))
     result = run.ok("evaluate", truth, predicted)
     assert f"labels are 1 to 7 in TRUTH and {1 + step} to {7 + step} in PREDICTIONS" in result.stderr
     command = re.search(r"perl .*'", result.stderr)[0]
     truth.write_bytes(subprocess.run(f"{command} {truth}", shell=True, check=True, capture_output=True).stdout)
+    assert truth.read_bytes() == written(step).replace(b".0, +", b",").replace(b"\t,", b",")
     result = run("evaluate", truth, predicted, "--json")
     assert (json.loads(result.stdout)["micro_f1"], result.stderr) == (1, "")
 

@@ -49,7 +49,7 @@ from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.grammar import RENUMBERED, Reading
 from mpu_cli.svmlight.reader import Dataset, gathered, iter_chunks
 from mpu_cli.svmlight.streams import Files, bytes_of, refuse_unreadable
 from mpu_cli.text.stored import Sidecars
@@ -267,7 +267,7 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
         (first, last), (other, end) = ends
         warn(
             f"labels are {first} to {last} in TRUTH and {other} to {end} in PREDICTIONS: if they are numbered from "
-            rf"different bases, renumber TRUTH: perl -pe 's/(^|,)\K\d+/$&{other - first:+}/ge'"
+            f"different bases, renumber TRUTH: {RENUMBERED['labels'] % (other - first)}"
         )
     counts = comparison.label_sets
     c = None if frequencies is None else frequencies.of_counts(counts)
