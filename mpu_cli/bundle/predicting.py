@@ -127,15 +127,19 @@ class Fitness:
                 )
         return shifts
 
-    def misfits(self, model: TrainedModel) -> list[str]:
-        """Return why a model does not fit the data, and what to do; empty if it fits or there are too few data."""
+    def misfits(self, model: TrainedModel, few_agree: bool = False) -> list[str]:
+        """Return why a model does not fit the data, and what to do; empty if it fits or there are too few data.
+
+        `few_agree`: whether few true labels are predicted, so that labels from another base are sure to be that.
+        """
         misfits: list[str] = []
         if self.filled < _FEWEST_INSTANCES:
             return misfits
         shifts = self._shifts(model)
         for kind, unknown, total, least in (
             ("features", self.unknown, self.entries, 0.0),
-            ("true labels", self.strange, self.annotations, _SOME_UNKNOWN),  # one new label is no shift
+            # One new label is no shift.
+            ("true labels", self.strange, self.annotations, 0.0 if few_agree else _SOME_UNKNOWN),
         ):
             if kind in shifts and unknown >= least * total:
                 misfits.append(shifts[kind])

@@ -22,6 +22,7 @@ from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.text.stored import is_same
 
 _NEW, _PRESENT = "the new model", "the present one"
+_FEW = 0.25  # of the true labels; far fewer agree if they are numbered from another base
 
 
 class Gate:
@@ -90,7 +91,7 @@ class Gate:
         value, *values = (one[metric] for one in metrics)
         losses = [(one[metric].value, one[metric].high, one[metric].low) for one in differences]
         accepted, reason, gain = self._decided(value, values, [Difference(*(0 - end for end in of)) for of in losses])
-        if misfits := fitness.misfits(model):
+        if misfits := fitness.misfits(model, counts.hits.sum() < _FEW * counts.truth.sum()):
             accepted, reason = False, f"the new model does not fit {shown(self.truth.file)}: {misfits[0]}"
         # Users move a model here to prevent its return.
         held = self.target.resolve().with_name(f"{self.target.resolve().name}.held")
