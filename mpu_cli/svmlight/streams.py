@@ -67,6 +67,7 @@ class Watched:
 
     def __init__(self, stream: Any, watch: Callable[[bytes], object]) -> None:
         self._stream, self._watch = stream, watch
+        self.encoding = getattr(stream, "encoding", "utf-8")
 
     def read(self, n_bytes: int = -1, /) -> bytes:
         """Read as the stream does."""

@@ -1,5 +1,6 @@
 """`mpu apply`: accepted tags go back into the records that data were made of."""
 
+import gzip
 import json
 
 import pytest
@@ -123,11 +124,18 @@ def test_records_without_ids_are_matched_by_their_order(run, collection, decided
     checked = decided("4 car yes")
     run.ok("apply", books, "--reviewed", checked, "-o", new, "--added", "")
     assert objects(new)[3] == objects(books)[3] | {"tags": ["car"]}
-    books.write_text("".join(books.read_text().splitlines(keepends=True)[:-1]))
+    lines = books.read_text().splitlines(keepends=True)
     new.unlink()
-    result = run("apply", books, "--reviewed", checked, "-o", new)
-    assert (result.exit_code, new.exists()) == (1, False)
-    assert "has 3 records without ids, and" in result.stderr
+    for others, problem in ((lines[:-1], "has 3 records without ids, and"), (lines[::-1], "is not the file that")):
+        books.write_text("".join(others))
+        result = run("apply", books, "--reviewed", checked, "-o", new)
+        assert (result.exit_code, new.exists()) == (1, False)
+        assert problem in result.stderr
+    copy = tmp_path / "copy.jsonl.gz"
+    copy.write_bytes(gzip.compress("".join(lines).encode()))
+    for source, stdin in ((copy, None), ("-", "".join(lines).encode())):
+        options = "--data", tmp_path / "books.svm", "--format", "jsonl", "--reviewed", checked, "-o", new
+        run.ok("apply", source, *options, stdin=stdin)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from mpu_cli.review.matching import match, suggestions_of
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.svmlight.grammar import COMPRESSED, Reading
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.streams import open_output, refuse_unreadable, stem
+from mpu_cli.svmlight.streams import Counted, open_output, refuse_unreadable, stem
 from mpu_cli.text.labels import Labels
 from mpu_cli.text.records import ANNIF, Record, form_and_fields, format_of, is_corpus, open_records
 from mpu_cli.text.rewriting import Reason, Retagged, Rewriter
@@ -168,7 +168,9 @@ def command(
             beside(data, FOLDER), "there are no rules that say which labels imply others, so none can be filled in"
         )
     by_uri = is_corpus(chosen, vectorization.fields)
-    with open_records(source) as stream, open_output(output) as out:
+    made_from = sidecars.records()
+    with open_records(source) as opened, open_output(output) as out:
+        stream = Counted(opened)
 
         def change_of(record: Record) -> Retagged:
             key = counts["records"] if ids is None else record.id or ""
@@ -186,6 +188,13 @@ def command(
                 source,
                 f"has {counted(counts['records'], 'record')} without ids, and {shown(data)} has {len(dataset):,} "
                 "instances",
+            )
+        if ids is None and made_from is not None and stream.content()[1] != made_from.sha256:
+            raise InputError(
+                source,
+                f"is not the file that {shown(data)} was made from, and without ids, decisions might reach other "
+                f"records: give that file; or make new data of this one with mpu vectorize --like {shown(data)}, and "
+                "decide again",
             )
     by_reason = {reason: counts[reason] for reason in get_args(Reason)}
     absent = len(by_key.keys() - used)  # instances with accepted or rejected labels, but no record with their id
