@@ -126,7 +126,7 @@ class Named:
     # ndarray, shape (q,): names of the columns; for two classes in one dimension, both: the second is the column
     classes: np.ndarray
     unknown: csr_array | None = None  # int8, shape (n, q): 1 if y is unknown; such cells are 0 in `matrix`
-    names: Any = None  # column names in y, which may be ordered differently in other arrays; None if absent
+    names: Any = None  # names of the columns in other data frames: those of y, or else the classes; None if absent
     has_one_dimension: bool = False  # whether y contains one class for each instance
 
     @property
@@ -148,16 +148,16 @@ class Named:
         `pos_label`: the value, or one of two classes, that represents an annotated label. None: 1, or the larger class.
         Raises DataError (y has another form, other values, or only one class, or the names do not match its columns).
         """
-        own = columns_of(y)
         if are_label_sets(y):
             matrix, labels = from_label_sets(y, classes)
             return cls(matrix, labels, names=labels)
-        names = getattr(y, "columns", None) if classes is None else classes
+        own = getattr(y, "columns", None)
         y, unknown = _without_unknown(y, pos_label)
         values = checked(y, "y", accept_sparse=True, ensure_2d=False, dtype=None)
         if values.ndim != 1 and (issparse(values) or values.shape[1] != 1 or np.isin(values, (0, 1)).all()):
             matrix = indicator(y)
-            return cls(matrix, class_names(names, matrix.shape[1]), unknown, own)
+            names = class_names(own if classes is None else classes, matrix.shape[1])
+            return cls(matrix, names, unknown, names if own is None or list(own) == list(range(len(own))) else own)
         if classes is not None:
             raise DataError(
                 "Unknown label type: y has one dimension, and classes are names of columns: give an indicator matrix, "

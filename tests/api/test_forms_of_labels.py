@@ -239,6 +239,20 @@ def test_functions(halved):
     assert ranking_metrics(Frame(S), turned(P)) == ranking_metrics(S, P)
 
 
+@pytest.mark.parametrize("names", [None, [0, 1, 2], ["a", "b", "c"]])
+def test_classes_name_the_columns_of_what_has_no_names(halved, names):
+    X, Y, S = halved
+    y, used = S if names is None else Frame(S, names), names if names == ["a", "b", "c"] else NAMES
+    ignored = X > 1
+    verified = {"reviewed": np.where(Y, 1, -1) * ~ignored, "sampled": np.full(Y.shape, 0.5), "ignored": ignored}
+    turned = {name: Frame(values, used)[used[::-1]] for name, values in verified.items()}
+    models = [MPUClassifier(**QUICK, folds=2, classes=NAMES).fit(X, y, **given) for given in (verified, turned)]
+    np.testing.assert_array_equal(models[0].predict_proba(X), models[1].predict_proba(X))
+    if used is NAMES:
+        with pytest.raises(ValueError, match="reviewed and y differ in their columns"):
+            models[0].fit(X, y, reviewed=Frame(Y, ["arts", "film", "sport"]))
+
+
 @pytest.mark.parametrize("made", MODELS)
 def test_numbers_of_columns_in_another_order_are_names(made, halved):
     X, Y, S = halved
