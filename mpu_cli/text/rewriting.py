@@ -4,7 +4,7 @@ import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from io import StringIO
+from io import BytesIO, StringIO
 from typing import Any, Literal
 
 from mpu_cli.errors import InputError
@@ -15,6 +15,7 @@ from mpu_cli.text.fields import holder, listed, relisted, set_value, value_of
 from mpu_cli.text.records import Fields, Record, RecordReader, Row, Table, clean, is_corpus, subject
 
 _LINE_END = "\r\n"
+_AS_THEY_ARE = "surrogateescape"  # bytes that are not UTF-8, in bad records
 _WITH = {"0": "1", "0.0": "1.0", "false": "true", "no": "yes"}  # values of a field that is a tag
 Reason = Literal["decided", "suggested", "implied"]
 
@@ -48,17 +49,20 @@ class Rewriter:
         self._are_numbers = False  # whether the tags of the last list were numbers
         self._list = ""  # the last list in one text
 
-    def written(self, stream: Readable, source: str, change_of: Callable[[Record], Retagged]) -> Iterator[bytes]:
+    def written(
+        self, stream: Readable, source: str, change_of: Callable[[Record], Retagged], skip_bad: bool = False
+    ) -> Iterator[bytes]:
         """Yield the records with their changes, and everything before, between and after them.
 
+        `skip_bad`: whether bad records are left as they are.
         Raises InputError (a record is bad, its change raises a ValueError or cannot be written, or the field to add
         already exists).
         """
         taken: list[bytes] = []  # lines that have been read but not written
         encoding = getattr(stream, "encoding", "utf-8")
         next_line = 1
-        for record in RecordReader(Watched(stream, taken.append), source, self._form, self._fields).good():
-            lines = [line.decode() for line in taken if line]
+        for record in RecordReader(Watched(stream, taken.append), source, self._form, self._fields).good(skip_bad):
+            lines = [line.decode(errors=_AS_THEY_ARE) for line in BytesIO(b"".join(taken))]
             taken.clear()
             before, own = lines[: record.line - next_line], lines[record.line - next_line :]
             next_line += len(lines)
@@ -72,13 +76,13 @@ class Rewriter:
                 self._list = tags
             try:
                 text = self._record("".join(own), record.row, change_of(record))
-                yield "".join([*before, text]).encode(encoding)
+                yield "".join(before).encode(encoding, _AS_THEY_ARE) + text.encode(encoding)
             except UnicodeEncodeError as error:
                 problem = f"{error.object[error.start]!r} cannot be written in {encoding}, as this file is"
                 raise InputError(source, problem, record.line) from None
             except ValueError as error:
                 raise InputError(source, str(error), record.line) from None
-        yield b"".join(taken).decode().encode(encoding)
+        yield b"".join(taken).decode(errors=_AS_THEY_ARE).encode(encoding, _AS_THEY_ARE)
 
     def _record(self, text: str, of: Row, change: Retagged) -> str:
         fields = of.fields

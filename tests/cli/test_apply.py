@@ -6,6 +6,7 @@ import json
 import pytest
 
 from tests.cli.tables import records, write_records
+from tests.line_limit import line_limit
 
 TOPICS = {"red apple sweet": ["fruit", "food"], "green pear sweet": ["fruit"], "blue car fast": ["car"], "old car": []}
 HEADER = "instance\tlabel\tverdict\n"
@@ -136,6 +137,18 @@ def test_records_without_ids_are_matched_by_their_order(run, collection, decided
     for source, stdin in ((copy, None), ("-", "".join(lines).encode())):
         options = "--data", tmp_path / "books.svm", "--format", "jsonl", "--reviewed", checked, "-o", new
         run.ok("apply", source, *options, stdin=stdin)
+
+
+def test_bad_records_that_were_left_out_are_copied(run, decided, tmp_path):
+    books, new = tmp_path / "books.jsonl", tmp_path / "new.jsonl"
+    bad = b"}", b'{"text": "\xff"}', b'{"text": "%s"}' % (b"x" * 1_500), b'{"text": 7}'
+    lines = [one for i in range(4) for one in (bad[i], b'{"text": "red apple", "tags": ["fruit"]}')] + [b"no record"]
+    books.write_bytes(b"\n".join(lines))
+    with line_limit(500):
+        run.ok("vectorize", books, "--skip-bad", "-o", tmp_path / "books.svm", "-q", "--min-df", 1)
+        run.ok("apply", books, "--reviewed", decided("3 fruit no"), "-o", new, "--remove-rejected")
+    lines[5] = lines[5].replace(b'"fruit"', b"")
+    assert new.read_bytes().split(b"\n") == lines
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,8 @@ def command(
             return change
 
         rewriter = Rewriter(chosen, vectorization.fields, added)
-        for part in rewriter.written(stream, str(source), change_of):
+        skip_bad = made_from is not None and made_from.skip_bad
+        for part in rewriter.written(stream, str(source), change_of, skip_bad):
             out.write(part)
         if ids is None and counts["records"] != len(dataset):
             raise InputError(
