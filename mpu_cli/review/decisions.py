@@ -1,8 +1,9 @@
 """Review files: people's decisions about labels, one on each line.
 
 Tab-separated text, or variants from spreadsheets and people: CSV, a byte order mark, CRLF or CR alone, empty lines,
-comments that start with ``#``, capital letters and spaces around column names and values, missing or surplus empty
-fields at the end of a line, and other columns. The first line names the columns:
+comments (lines that start with ``#``; below the first line, only those without a second value), capital letters and
+spaces around column names and values, missing or surplus empty fields at the end of a line, and other columns. The
+first line names the columns:
 
 - ``instance``: the number of an instance of the data, from 1;
 - ``id``, optional: the id of the instance's record, if the data have ids; it may replace the number;
@@ -270,6 +271,8 @@ def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], list[tupl
         lines = []
         for number, line in rows:
             values = values_of(line, number)
+            if _is_comment(line) and not any(map(str.strip, values[1:])):
+                continue
             if any(map(str.strip, values[len(header) :])):
                 there = ", ".join(header)[:200]
                 raise InputError(source, f"there are {len(values)} values, but the columns are {there}", number)
@@ -281,14 +284,23 @@ def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], list[tupl
 
 
 def _rows(text: Iterable[str], comments: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield the lines with values, and their numbers; append comments about the data to a list."""
+    """Yield the lines with values, and their numbers; append comments about the data to a list.
+
+    After the first line with values, only these comments are left out: an id, or a name, may begin with ``#`` too.
+    """
+    is_top = True
     for number, line in enumerate(text, 1):
-        if line.startswith(("#", '"#')):  # spreadsheets quote a text that contains a comma
-            comment = line[:_LONGEST_COMMENT].strip(' \t,;"')[1:].strip()
-            if comment.lower().startswith(("checksum", "suggestions")):
-                comments.append((number, comment))
-        elif line.strip(' \t,;"'):
+        comment = line[:_LONGEST_COMMENT].strip(' \t,;"')[1:].strip() if _is_comment(line) else ""
+        if comment.lower().startswith(("checksum", "suggestions")):
+            comments.append((number, comment))
+        elif line.strip(' \t,;"') and not (is_top and _is_comment(line)):
+            is_top = False
             yield number, line
+
+
+def _is_comment(line: str) -> bool:
+    """Return whether a line is a comment if it is before the names of the columns, or has a single value."""
+    return line.startswith(("#", '"#'))  # spreadsheets quote a text that contains a comma
 
 
 def _noted(source: str, comments: Iterable[tuple[int, str]]) -> tuple[str | None, int | None]:

@@ -121,6 +121,15 @@ def test_labels_by_name(file):
         read([path], LabelNames.of({1: ["music"]}))
 
 
+@pytest.mark.parametrize("delimiter", ["\t", ","])
+def test_ids_and_names_may_begin_like_comments(file, delimiter):
+    names, ids = LabelNames.of({4: ["#c"]}), RecordIds(["#0", "#1"])
+    comments = "# mine, and more\n", "# theirs\n", f"# suggestions 1{3 * delimiter}\n"
+    table = f"id;label;verdict\n#0;#c;yes\n{comments[1]}#1;#c;no\n".replace(";", delimiter)
+    decisions = read([file(comments[0] + table + comments[2])], names, ids)
+    assert [cell[:3] for cell in cells(decisions)] == [(0, 4, True), (1, 4, False)]
+
+
 decided = st.dictionaries(
     st.tuples(st.integers(0, 10**12 - 1), st.integers(0, 2**31 - 2)),
     st.tuples(st.sampled_from(["yes", "no", ""]), st.sampled_from(["sample", "suggestion", ""]), st.floats(0, 1)),

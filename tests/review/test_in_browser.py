@@ -177,6 +177,7 @@ WRONG = [
     (HEADER + "1000000000001\t2\tyes\n", "line 2: “1000000000001” is not an instance number"),
     (HEADER + "1\t2\tyes\n0\t2\tno\n", "line 3: “0” is not an instance number"),
     (HEADER + "1\t2\tyes\n1\tchess\tno\n", "line 3: “chess” is not a label"),
+    ("label\tinstance\tverdict\n#2\t1\tyes\n", "line 2: “#2” is not a label"),
     (HEADER + "1\t*\tyes\n", "line 2: the only verdict of * is no"),
     ("instance\tlabel\tverdict\tdrawn\n1\t2\tyes\t1.5\n", "line 2: “1.5” is not a number from 0 to 1"),
     (

@@ -317,7 +317,7 @@ function parse(text, data) {
   const ids = new Map(data.items.filter(({ i }) => i !== undefined).map(({ n, i }) => [i, n]));
   text.replace(/^\ufeff/, "").split(/\r?\n/).forEach((line, i) => {
     const fail = (problem) => { throw new Error(`line ${i + 1}: ${problem}`); };
-    if (/^"?#/.test(line)) {
+    if (/^"?#/.test(line) && !(columns && /\t\s*\S/.test(line))) { // an id may begin with # too
       const found = /^"?#\s*checksum\s+([0-9a-f]{64})/i.exec(line);
       if (found && found[1].toLowerCase() !== data.checksum) fail("this is a review of other data; its checksum differs");
       return;
