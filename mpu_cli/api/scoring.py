@@ -1,13 +1,13 @@
 """Metrics on arrays: of label sets with incomplete true labels, and of rankings."""
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
-from sklearn.metrics import make_scorer
 
 from mpu_cli.api import arrays
 from mpu_cli.api.arrays import as_csr, indicator
@@ -82,7 +82,7 @@ def corrected_metrics(
     """
     predicted = indicator(in_order_of(columns_of(y_true), y_pred, "y_pred"), "y_pred")
     truth, predicted, _ = arrays.compared(y_true, "y_true", predicted, "y_pred has", ignored)
-    weighted = _weighted(truth, in_order_of(columns_of(y_true), c, "c"))
+    weighted = _weighted(truth, columns_of(y_true), c)
     sizes = [np.bincount(predicted.indices, minlength=truth.shape[1]), weighted.sum(axis=0)]
     occurring = np.flatnonzero((sizes[0] > 0) | (sizes[1] > 0))
     counts = Counts.of([(weighted, predicted)], labels=occurring)
@@ -121,11 +121,14 @@ def incomplete_f1_scorer(c: ArrayLike) -> Any:
     {'max_depth': 3}
     """
     checked(PerLabel(LEAST_FREQUENCY, 1), "c", c)
-    return make_scorer(_expected_micro_f1, c=c)
+    return partial(_expected_micro_f1, c)
 
 
-def _expected_micro_f1(y_true: Any, y_pred: Any, c: ArrayLike) -> float:
-    return float(corrected_metrics(y_true, y_pred, c)["micro_f1"])
+def _expected_micro_f1(c: ArrayLike, estimator: Any, X: Any, y: Any) -> float:
+    names = getattr(estimator, "classes_", None)
+    if isinstance(names, np.ndarray) and names.tolist() != list(range(len(names))):  # scikit-learn's are only numbers
+        y = in_order_of(names, y, "y", "the classes")
+    return float(corrected_metrics(y, estimator.predict(X), c)["micro_f1"])
 
 
 def ranking_metrics(
@@ -189,11 +192,11 @@ def ranking_metrics(
     plain.add(truth[known], listed[known])
     found = plain.results()
     if propensities is not None:
-        weighted.add(_weighted(truth, propensities, "propensities")[known], listed[known])
+        weighted.add(_weighted(truth, columns_of(y_true), propensities, "propensities")[known], listed[known])
         found |= weighted.results()
     if c is not None:
         corrected = PropensityScoredMetrics(cutoffs)
-        corrected.add(_weighted(truth, in_order_of(columns_of(y_true), c, "c"))[known], listed[known])
+        corrected.add(_weighted(truth, columns_of(y_true), c)[known], listed[known])
         found |= {f"corrected_{name}": value for name, value in corrected.corrected().items()}
     return found
 
@@ -231,9 +234,9 @@ def jain_propensities(y: Any, *, a: float = PROPENSITY_A, b: float = PROPENSITY_
     return incomplete.jain_propensities(counts, annotated.shape[0], a, b)
 
 
-def _weighted(truth: csr_array, c: ArrayLike, name: str = "c") -> csr_array:
+def _weighted(truth: csr_array, names: Any, c: ArrayLike, name: str = "c") -> csr_array:
     """Return the weight 1 / c of each annotation: csr_array of float64, shape (n, q)."""
-    frequencies = np.asarray(checked(PerLabel(LEAST_FREQUENCY, 1), name, c))
+    frequencies = np.asarray(checked(PerLabel(LEAST_FREQUENCY, 1), name, in_order_of(names, c, name)))
     try:
         of_cells = np.broadcast_to(frequencies, truth.shape)
     except ValueError:

@@ -33,6 +33,7 @@ from mpu_cli.core.selection import (
 )
 from mpu_cli.core.thresholds import ExpectedF1, chosen_thresholds
 from mpu_cli.errors import DataError
+from mpu_cli.runtime.columns import columns_of, in_order_of
 from mpu_cli.runtime.run import Run
 
 _CELLS = 1 << 21  # in a block
@@ -71,6 +72,7 @@ def unannotated_posterior(probabilities: Any, c: ArrayLike) -> Any:
     >>> unannotated_posterior([0.5, 0.9, 0.99], c=0.5).round(3).tolist()
     [0.333, 0.818, 0.98]
     """
+    c = in_order_of(columns_of(probabilities), c, "c", "probabilities")
     if issparse(probabilities):
         entries = csr_array(probabilities)
         rates = np.broadcast_to(c, entries.shape)[entries.nonzero()]

@@ -210,7 +210,9 @@ def test_label_frequencies_of_a_series(made, halved):
     c = [0.6, 0.7, 0.9]
     assert made().set_params(c=Series()).fit(X, Frame(S)).c_.tolist() == c
     assert corrected_metrics(Frame(S), S, Series()) == corrected_metrics(S, S, c)
-    assert ranking_metrics(Frame(S), S, c=Series()) == ranking_metrics(S, S, c=c)
+    for name in ("c", "propensities"):
+        assert ranking_metrics(Frame(S), S, **{name: Series()}) == ranking_metrics(S, S, **{name: c})
+    np.testing.assert_array_equal(unannotated_posterior(Frame(S * 0.5), Series()), unannotated_posterior(S * 0.5, c))
     p = calibrate(Frame(S), scores=S * 0.5, c=Series())(S * 0.5)
     np.testing.assert_array_equal(p, calibrate(S, scores=S * 0.5, c=c)(S * 0.5))
 
@@ -219,7 +221,7 @@ def test_label_frequencies_of_a_series(made, halved):
 def test_the_labels_of_a_score(made, halved):
     X, Y, S = halved
     model = made().fit(X, Frame(S))
-    assert model.score(X, turned(Y)) == model.score(X, Y)
+    assert model.score(X, turned(Y)) == model.score(X, Y) == incomplete_f1_scorer(1.0)(model, X, turned(Y))
     unknown = np.where(np.arange(1800).reshape(600, 3) == 0, np.nan, S)
     assert made().fit(X, Frame(unknown)).classes_.tolist() == NAMES
     assert made().fit(X, S).score(X, turned(Y)) == model.score(X, np.asarray(turned(Y)))  # the model has no names
