@@ -376,7 +376,7 @@ def info() -> None:
         name="form",
         default="labels",
     ),
-    option("--top-k", Integer(1, MAX_ID + 1), "Write at most N labels per instance, the most probable ones."),
+    option("--top-k", Integer(1, MAX_ID + 1), "Write at most N labels per instance: those among the N most probable."),
     option(
         "--threshold",
         PROBABILITY,

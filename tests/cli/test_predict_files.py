@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle import TrainedModel
-from mpu_cli.bundle.predicting import select, with_implied
+from mpu_cli.bundle.predicting import iter_predictions, select, with_implied
 from mpu_cli.cli.actions import predict as command
 from mpu_cli.cli.actions.predict import Output, predict
 from mpu_cli.core.features import Columns
@@ -16,6 +16,8 @@ from mpu_cli.core.implications import Implications
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import Cells, Top
 from mpu_cli.core.stacking import StackedModel
+from mpu_cli.runtime.run import DEFAULT_RUN
+from mpu_cli.svmlight.grammar import DEFAULT_READING
 from tests.memory import peak
 
 IDS = np.array([2, 7, 11, 40])
@@ -107,15 +109,20 @@ def test_select_agrees_with_one_instance_at_a_time(data, q, n, one_threshold, to
 # Files
 
 
-def test_the_most_probable_labels_at_or_over_thresholds_of_their_own(tmp_path, source):
+def test_of_the_most_probable_labels_those_at_or_over_thresholds_of_their_own(tmp_path, source):
+    """Label lists had the most probable of those over their thresholds, and so others than scores."""
     weights = csr_array((6, 4), dtype=np.float32)
     level = LinearModel(weights, np.array([2.0, 1.0, 0.0, -9.0], np.float32))  # .88, .73, .5, .0001
     thresholds = np.array([0.9, 0.7, 0.4, 0.9], np.float32)
     model = StackedModel((level,), 1.0, thresholds, top=Top(20))
     known = Columns(np.arange(6, dtype=np.int32), 6)
-    for top_k, expected in ((1, "7"), (2, "7,11"), (4, "7,11")):
-        predict(TrainedModel(model, IDS, np.ones(4), known, {}), source, tmp_path / "out", Output(top_k=top_k))
-        assert set((tmp_path / "out").read_text().splitlines()) == {expected}
+    trained = TrainedModel(model, IDS, np.ones(4), known, {})
+    for top_k, expected in ((1, ""), (2, "7"), (3, "7,11"), (4, "7,11")):
+        for form in ("labels", "both", "scores"):
+            predict(trained, source, tmp_path / "out", Output(form=form, top_k=top_k))
+            (part,) = iter_predictions(tmp_path / "out", DEFAULT_READING, DEFAULT_RUN)
+            found = {",".join(map(str, labels.indices)) for labels in part.labels}
+            assert (found, form) == ({expected}, form)
 
 
 @pytest.mark.parametrize("options", [{}, {"form": "scores"}, {"top_k": 2}])

@@ -136,8 +136,8 @@ class Output:
     # end of the first line (`bundle.predicting`). "both": the labels that reach the threshold and the
     # probabilities of all. "jsonl", "tsv": records with ids and names, the most probable label first.
     form: str = "labels"
-    # Maximum number of labels, the most probable ones. None: all; a model with many labels (`core.predictions`)
-    # predicts only some for each instance.
+    # Maximum number of labels, the most probable ones, even if only less probable ones reach their thresholds. None:
+    # all; a model with many labels (`core.predictions`) predicts only some for each instance.
     top_k: int | None = None
     # Labels with at least this probability. None: the thresholds of the model; for scores and both, and for records
     # with `top_k`, all labels.
@@ -190,22 +190,23 @@ def predict(
             Sidecars(source).refuse_other_vectorizer(model.packed_vectorizer)
         rows = _rows_of(source, output.form in RECORD_FORMS, replace(reading, labels=False), run)
 
-    thresholds, most = np.zeros(1, np.float32) if output.has_all else output.thresholds(model), output.top_k
+    every, most = np.zeros(len(model.label_ids), np.float32), output.top_k
+    thresholds = every if output.has_all else output.thresholds(model)
+    least = thresholds if most is None else every  # of the most probable labels, those that reach their thresholds
     if allowed is not None:  # no probability reaches the threshold of the others, which may be the most probable ones
-        thresholds = np.where(allowed, thresholds, np.float32(np.inf))
+        least = np.where(allowed, least, np.float32(np.inf))
         most = None if most is None else most + int(np.count_nonzero(~allowed))
-    # If labels have their own thresholds, the most probable ones may not be the predicted ones.
-    top_alone = output.has_all or (most is not None and (thresholds == thresholds[0]).all())
     ranked = output.form != "labels"
 
     def predict_rows(part: Rows) -> tuple[bytes, Fitness]:
         """Return the lines of some instances, and the counts in them."""
         (features, ids), n = part, part[0].shape[0]
-        if top_alone:
+        if output.has_all or most is not None:
             predictions = model.predictor.predictions(features, run, most)
         else:
-            predictions = reaching(model.predictor, features, thresholds, run)
-        cells = select(predictions, thresholds, output.top_k, ranked)
+            predictions = reaching(model.predictor, features, least, run)
+        cells = select(predictions, least, output.top_k, ranked)
+        cells = cells[cells.probabilities >= thresholds[cells.columns]]
         if implies is not None:
             cells = with_implied(cells, implies, allowed, ranked)
         of_cells = features, cells.rows, cells.columns, feature_names
