@@ -264,8 +264,8 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
     """Read which labels imply which: two columns, narrower and broader label, separated by spaces or a tab.
 
     Labels are numbers, or names if `names` contains them. Names with spaces need the tab. In such a line, ``#`` starts
-    a comment only at the start of a column. A header line is skipped. A name that is not a label only passes on its
-    implications, and a warning counts such lines: the rules may be those of a whole thesaurus.
+    a comment only at the start of a column, unless the column is a name. A header line is skipped. A name that is not a
+    label only passes on its implications, and a warning counts such lines: the rules may be those of a whole thesaurus.
 
     Raises InputError (the file cannot be read, a line does not have two labels, or none has labels in use).
     """
@@ -281,7 +281,7 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
         return unused.setdefault(text, -1 - len(unused))
 
     def read(line: str) -> None:
-        fields = _fields(line)
+        fields = _fields(line, names)
         if not fields or (not pairs and [field.lower() for field in fields] == ["narrower", "broader"]):
             return
         if len(fields) != 2 or (names is None and not all(map(is_number, fields))):
@@ -312,10 +312,11 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
     return implications
 
 
-def _fields(line: str) -> list[str]:
+def _fields(line: str, names: LabelNames | None) -> list[str]:
     plain = line.partition("#")[0].split()
-    if "\t" not in line.strip() or not plain or all(map(is_number, plain)):
+    if "\t" not in line.strip() or (plain and all(map(is_number, plain))):
         return plain
     fields = [field.strip() for field in line.split("\t")]
-    end = next((i for i, field in enumerate(fields) if field.startswith("#")), len(fields))
+    are_comments = (field.startswith("#") and (names is None or names.find(field) is None) for field in fields)
+    end = next((i for i, is_comment in enumerate(are_comments) if is_comment), len(fields))
     return [field for field in fields[:end] if field]

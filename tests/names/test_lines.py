@@ -5,6 +5,7 @@ import pytest
 
 from mpu_cli.errors import InputError
 from mpu_cli.inputs.side_tables import frequencies_of_file
+from mpu_cli.names.label_names import LabelNames
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.naming import read_implications, read_names
 from mpu_cli.review.decisions import read_cells
@@ -42,6 +43,12 @@ def test_what_has_no_line_ends_does_not_fill_the_memory(reader, file):
 def test_a_byte_order_mark_and_crlf_do_no_harm(file):
     assert frequencies_of_file(file(b"\xef\xbb\xbf3 0.5\r\n4 1\r\n"))[0] == {3: 0.5, 4: 1}
     assert list(text_lines(file(b"\xef\xbb\xbf\xef\xbb\xbfa\r\nb"))) == ["\ufeffa", "b"]
+
+
+def test_a_name_in_a_rule_may_begin_like_a_comment(file):
+    names = LabelNames.of({1: ["#c"], 2: ["b"], 3: ["#f"]})
+    rules = read_implications(file("# a\tb\n#c\tb\t# c\nb\t#f\n"), names)
+    assert [set(rules.broader(label)) for label in (1, 2, 3)] == [{2, 3}, {3}, set()]
 
 
 def test_little_compressed_data_do_not_fill_the_memory(tmp_path):
