@@ -12,7 +12,7 @@ from mpu_cli.cli.messages import info, output_report, warn
 from mpu_cli.core.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names.label_names import LabelNames, is_uri
-from mpu_cli.names.naming import BESIDE, FOLDER, IDS, beside
+from mpu_cli.names.naming import BESIDE, FOLDER, IDS, beside, place_beside
 from mpu_cli.review import decisions
 from mpu_cli.review.decisions import NOTHING_ELSE, checksum
 from mpu_cli.review.matching import match, suggestions_of
@@ -121,7 +121,9 @@ def command(
     refuse_overlaps(inputs, {"--output": output})
     chosen, _ = form_and_fields(source, form)
     written = "tsv" if chosen == ANNIF else chosen
-    if format_of(output) not in (None, format_of(source), written):
+    named = format_of(output)
+    is_unclear = named is None and Path(source).is_dir() and place_beside(output, FOLDER) is not None
+    if is_unclear or named not in (None, format_of(source), written):
         raise InputError(output, f"the records are written as {written}, so its name should end in .{written}")
     data = str(_data_beside(source)) if data is None else data
     vectorization = read_vectorization(data)
