@@ -107,6 +107,16 @@ def test_suggestions_count_from_a_probability_unless_decided(run, collection, de
     assert "no suggestion was added" in nothing.stderr
 
 
+def test_what_a_person_rejected_is_not_added_by_its_probability(run, collection, decided, file, tmp_path):
+    """Even if another person accepted it, or if it is one of all other labels."""
+    books, new = collection(), tmp_path / "new.jsonl"
+    suggested = "instance\tlabel\tprobability\tverdict\n1\tcar\t0.9\t\n2\tcar\t0.9\t\n3\tfood\t0.9\t\n"
+    options = "--suggestions", file(suggested, "missing.tsv"), "--min-probability", 0.8, "--yes"
+    one, other = decided("1 car no", "3 * no"), file(f"{HEADER}1\tcar\tyes\n", "other.tsv")
+    run.ok("apply", books, *options, "--reviewed", one, "--reviewed", other, "-o", new)
+    assert [row.get("added") for row in objects(new)] == [None, ["car"], None, None]
+
+
 def test_records_are_matched_by_their_ids(run, collection, decided, tmp_path):
     first, _, third, _ = objects(collection())
     rows = [{"id": "b9", "tags": [], "text": "new"}, third | {"tags": ["car", "fruit"]}, first]

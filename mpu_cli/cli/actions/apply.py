@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import click
 import numpy as np
@@ -14,7 +14,7 @@ from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names.label_names import LabelNames, is_uri
 from mpu_cli.names.naming import BESIDE, FOLDER, IDS, beside, place_beside
 from mpu_cli.review import decisions
-from mpu_cli.review.decisions import NOTHING_ELSE, checksum
+from mpu_cli.review.decisions import NOTHING_ELSE, VERDICT, checksum
 from mpu_cli.review.matching import match, suggestions_of
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.svmlight.grammar import COMPRESSED, Reading
@@ -133,9 +133,7 @@ def command(
     ids = sidecars.ids(len(dataset))
     names = sidecars.names_of(BESIDE, np.arange(1, len(vectorization.labels) + 1))
     assert names is not None  # the directory contains them
-    files: dict[str, Any] = {file: file for file in reviewed}
-    if suggestions is not None:
-        files[suggestions] = decisions.read_cells(suggestions, names, ids)
+    files = {file: decisions.read_cells(file, names, ids) for file in filter(None, (*reviewed, suggestions))}
     decided = decisions.read(files.values(), names, ids)
     match(decided, dataset, data)
     changes = _changes(decided)
@@ -146,12 +144,20 @@ def command(
                 f"{counted(len(decided), 'decision')} cannot show how many of the list are right: decide {_ENOUGH} of "
                 "it and give the file to --reviewed, here and in mpu suggest; or add --yes",
             )
-        seen = set(zip(decided.instance.tolist(), decided.label.tolist(), strict=True))
+        # Of all files, since `decided` lacks those on which they contradict each other.
+        seen = {
+            (instance, label)
+            for cells in files.values()
+            for instance, label, verdict in zip(
+                cells.instance.tolist(), cells.label.tolist(), cells.column(VERDICT), strict=True
+            )
+            if verdict
+        }
         suggested = suggestions_of(files[suggestions], dataset, data, checksum(dataset.features))
         for instance, labels in suggested.items():
             for one in labels:
                 is_probable = one.shown is not None and one.shown >= (least or 0.0)
-                if is_probable and (instance, one.label) not in seen:
+                if is_probable and not seen & {(instance, one.label), (instance, NOTHING_ELSE)}:
                     changes.setdefault(instance, _Changes()).add[one.label] = "suggested"
     # Records without ids are identified by number, from 0.
     by_key: dict[str | int, _Changes] = {}
