@@ -284,7 +284,7 @@ def label_features(V: Any, q: int, width: int) -> csr_array:
 
 
 def as_csr(matrix: Any) -> csr_array:
-    """Return a checked float32 matrix as a CSR array with sorted and unique columns; stored zeros are kept."""
+    """Return a checked matrix as a CSR array with sorted and unique columns; stored zeros are kept."""
     sparse = csr_array(matrix)
     if sparse.shape[1] > MAX_ID + 1:
         raise DataError(f"X has {sparse.shape[1]:,} features, and at most {MAX_ID + 1:,} can be")

@@ -183,7 +183,8 @@ def ranking_metrics(
     >>> metrics["precision_at_1"], metrics["recall_at_2"], round(metrics["coverage_at_2"], 3)
     (0.5, 0.75, 0.667)
     """
-    listed = arrays.checked(in_order_of(columns_of(y_true), scores, "scores"), "scores", dtype=np.float32)
+    scores = in_order_of(columns_of(y_true), scores, "scores")
+    listed = arrays.checked(scores, "scores", dtype=[np.float64, np.float32])  # rounded, different ones would tie
     listed = as_csr(listed) if issparse(listed) else stored(listed)
     truth, listed, unknown = arrays.compared(y_true, "y_true", listed, "scores have", ignored)
     cutoffs = tuple(checked(Integer(1), "k", cutoff) for cutoff in ((k,) if isinstance(k, int | Integral) else k))

@@ -25,6 +25,14 @@ def test_dense_scores_list_all_labels():
     assert found["coverage_at_2"] == pytest.approx(2 / 3)
 
 
+@pytest.mark.parametrize(
+    "close", [lambda s: 1 - (1 - s) * 1e-9, lambda s: s * 1e-50, lambda s: 10**9 + (30 * s).astype(int)]
+)
+def test_scores_that_are_close_to_each_other_do_not_tie(close):
+    assert ranking_metrics(TRUTH, close(SCORES)) == ranking_metrics(TRUTH, SCORES)
+    assert ranking_metrics(TRUTH, csr_array(close(SCORES))) == ranking_metrics(TRUTH, csr_array(SCORES))
+
+
 @pytest.mark.parametrize("kind", [csr_array, csr_matrix, coo_array])
 def test_sparse_scores_list_what_is_stored(kind):
     top = np.where(SCORES >= 0.25, SCORES, 0)
