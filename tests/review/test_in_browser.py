@@ -2,6 +2,7 @@
 
 import pytest
 
+from mpu_cli.core.problem import HowDecided
 from mpu_cli.review.decisions import NOTHING_ELSE, checksum, read
 from mpu_cli.review.matching import match
 from mpu_cli.svmlight import reader
@@ -120,6 +121,16 @@ def test_questions_are_answered_without_their_probabilities(open_page, news, tmp
     decisions = read([page.export()])
     columns = decisions.label, decisions.verdict, decisions.probability, decisions.chance
     assert list(zip(*map(list, columns), strict=True)) == [(2, False, 0.125, 0.5), (4, True, 0.75, 0.25)]
+
+
+def test_a_suggestion_that_was_a_question_is_not_counted_as_one(page, tmp_path):
+    """Otherwise, the list would seem to have lost a line, and its decisions would not count as in order."""
+    (tmp_path / "asked.tsv").write_text("instance\tlabel\tdrawn\tverdict\tsource\n1\t2\t0.5\tyes\tquestion\n")
+    page.import_file(tmp_path / "asked.tsv")
+    page.click("#suggested li:nth-child(2) .yes")
+    path = page.export()
+    assert "# suggestions 3\n" in path.read_text()
+    assert read([path]).origin.tolist() == [HowDecided.UNKNOWN, HowDecided.IN_ORDER]
 
 
 def test_features_where_there_is_no_text(open_page, news, tmp_path):

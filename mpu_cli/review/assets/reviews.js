@@ -235,12 +235,12 @@ class Reviews {
     }
     // Where other suggestions are decided too, nobody knows which of their list are not.
     const isListed = ([n, label]) => label === STAR || this.shown.has(`${n} ${label}`);
-    const isWhole = rows.every((row) => isListed(row) || columns.source(...row) !== "suggestion");
-    const size = [...this.shown.values()].filter(({ source, listed }) => listed && source === "suggestion").length;
+    const suggestions = rows.filter((row) => columns.source(...row) === "suggestion");
+    const size = suggestions.filter(([n, label]) => this.shown.get(`${n} ${label}`)?.listed).length;
     const lines = [
       `# review of ${data.file.replace(/\s+/g, " ")}`,
       `# checksum ${data.checksum}`,
-      ...(isWhole ? [`# suggestions ${size}`] : []),
+      ...(suggestions.every(isListed) ? [`# suggestions ${size}`] : []),
       Object.keys(columns).join("\t"),
       ...rows.map((row) => Object.values(columns).map((value) => value(...row)).join("\t")),
     ];
