@@ -44,7 +44,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.problem import HowDecided
 from mpu_cli.errors import InputError, one_line, shown
-from mpu_cli.names.label_names import LabelNames, RecordIds, is_number, label_of, quoted
+from mpu_cli.names.label_names import LabelNames, RecordIds, as_number, is_number, label_of, quoted
 from mpu_cli.names.lines import cell, delimiter_of, first_repeated, meanings, text_lines, whole
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.streams import Source, Writable
@@ -228,11 +228,12 @@ def read_cells(source: str | Path, names: LabelNames | None = None, ids: RecordI
     none = np.zeros(0, np.int64)
     cells = WrittenCells(str(source), columns, lines, *_noted(str(source), comments), none, none)
     both = list(zip(cells.column(INSTANCE), cells.column(ID), strict=True))
-    column = NUMBER if names is None and NUMBER in columns else LABEL
+    texts = columns[NUMBER if names is None and NUMBER in columns else LABEL]
+    named = list(zip(texts, cells.column(NUMBER), strict=True))
     return replace(
         cells,
         instance=_translate(cells, both, lambda pair: _instance(*pair, ids)),
-        label=_translate(cells, columns[column], lambda text: label_number(text, names)),
+        label=_translate(cells, named, lambda pair: _label(*pair, names)),
     )
 
 
@@ -318,6 +319,17 @@ def _noted(source: str, comments: Iterable[tuple[int, str]]) -> tuple[str | None
                 raise InputError(source, "there are two different checksums; are these two files in one?", number)
             checksum = value
     return checksum, size
+
+
+def _label(text: str, number: str, names: LabelNames | None) -> int:
+    """Return the label with a text, as `label_number`; ValueError if the number beside it is that of another label."""
+    label = label_number(text, names)
+    if as_number(number) not in (None, label):
+        raise ValueError(
+            f"label {quoted(text)} does not have the number {number}; correct one of them, or remove the column that "
+            "is wrong"
+        )
+    return label
 
 
 def label_number(text: str, names: LabelNames | None = None) -> int:
