@@ -92,7 +92,9 @@ def label_thresholds(held_out: HeldOut, start: float) -> np.ndarray:
             f1[:-1][p[1:] == p[:-1]] = -1  # a threshold cannot separate equal probabilities
             best = int(np.argmax(f1))
             if f1[best] > f1_score(true_positives.sum(), predicted.sum(), true):
-                thresholds[k], predicted[k], true_positives[k] = p[best], count[best], hits[best]
+                below = np.nextafter(p[best], np.float32(0))  # cells that float32 has rounded up reach it too
+                thresholds[k] = p[best] if below in p[best + 1 : best + 2] else below
+                predicted[k], true_positives[k] = count[best], hits[best]
     return thresholds
 
 
