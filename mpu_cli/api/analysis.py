@@ -17,7 +17,7 @@ from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
-from mpu_cli.core.options import CRITERIA, FrequencyOptions
+from mpu_cli.core.options import CRITERIA, FrequencyOptions, Options
 from mpu_cli.core.predictions import Cells, dense, refuse_large_predictions
 from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
@@ -188,7 +188,9 @@ def calibrate(y: Any, *, scores: ArrayLike, c: ArrayLike, **verified: Any) -> Ca
     return CheckedCalibration(found.predicted, found.actual)
 
 
-def missing_labels(y: Any, *, scores: ArrayLike, c: ArrayLike, top: int | None = None, **verified: Any) -> Cells:
+def missing_labels(
+    y: Any, *, scores: ArrayLike, c: ArrayLike | None = None, top: int | None = None, **verified: Any
+) -> Cells:
     """List probably missing labels, most probable first, by the scores of any model, as `mpu suggest` does.
 
     The scores are calibrated here. With up to 500 labels, the annotations of the other labels are used too.
@@ -197,16 +199,19 @@ def missing_labels(y: Any, *, scores: ArrayLike, c: ArrayLike, top: int | None =
 
     Parameters
     ----------
-    y, scores, c, **verified
+    y, scores, **verified
         As for `calibrate`. Verified and ignored cells are not listed.
+    c : float or array_like of shape (q,), optional
+        Label frequency, in (0, 1], taken as known, also if you have estimated it. Default: estimated here, so that
+        the largest probabilities are less certain, and c is 0 for instances that nobody seems to have looked at.
     top : int, optional
         Maximum number of cells. Default: all cells.
 
     Returns
     -------
     Cells
-        `rows`, `columns`, and `probabilities`: Pr(y=1 | x, s=0). Over all cells, these add up to the number of missing
-        labels that c implies.
+        `rows`, `columns`, and `probabilities`: Pr(y=1 | x, s=0). If c is given, these add up to the number of missing
+        labels that it implies, over all cells.
 
     Examples
     --------
@@ -218,8 +223,13 @@ def missing_labels(y: Any, *, scores: ArrayLike, c: ArrayLike, top: int | None =
     >>> bool(Y[missing.rows, missing.columns].all()), bool(missing.probabilities.min() > 0.9)
     (True, True)
     """
-    annotations, held_out = _held_out(y, scores, c, verified)
-    evidence = Evidence(calibrated_by(held_out)(held_out.probabilities), held_out.frequency)
+    if c is None:
+        annotations = _annotations(y, verified)
+        evidence = Evidence.of_scores(annotations.of_scores(scores, y), annotations, Options(), Run())
+        parameters.warn_of(evidence.estimates.warnings(), evidence.estimates, annotations)
+    else:
+        annotations, held_out = _held_out(y, scores, c, verified)
+        evidence = Evidence(calibrated_by(held_out)(held_out.probabilities), held_out.frequency)
     return parameters.missing_labels(evidence, annotations, top)
 
 

@@ -146,6 +146,22 @@ def test_people_tell_c(halved):
     assert answered.c_[0] == pytest.approx(0.5, abs=0.12)
 
 
+def test_missing_labels_without_c_know_that_it_is_estimated():
+    rng = np.random.default_rng(0)
+    Y = rng.random((600, 4)) < 0.5
+    X = Y + rng.normal(scale=0.1, size=Y.shape)
+    S = Y & (rng.random(Y.shape) < 0.7) & (rng.random((600, 1)) < 0.7)
+    with pytest.warns(MpuWarning, match="nobody has looked"):
+        model = IncompleteLabelClassifier(LogisticRegression(), unannotated="negative").fit(X, S)
+    scores, expected = model.out_of_fold_scores_, model.missing_labels(top=300)
+    with pytest.warns(MpuWarning, match="nobody has looked"):
+        found = missing_labels(S, scores=scores, top=300)
+    known = missing_labels(S, scores=scores, c=model.c_, top=300)
+    for name in ("rows", "columns", "probabilities"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert found.probabilities[0] < known.probabilities[0]
+
+
 def test_groups_have_their_own_c():
     rng = np.random.default_rng(1)
     Y = rng.random((3000, 3)) < 0.3
