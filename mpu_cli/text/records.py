@@ -203,10 +203,11 @@ class Fields:
     # If the first record lacks the field, no record may have it. Empty: not read.
     id: str = ID
     separator: str = SEPARATOR  # between tags that are written as one text rather than a list
-    # Whether a table must have the tag fields, and each record the id field
+    group: str = ""  # the field with the name of the record's group. Empty: not read
+    # Whether a table must have the tag fields, and each record the id field and the group field
     needs_tags: bool = False
     needs_id: bool = False
-    group: str = ""  # the field with the name of the record's group. Empty: not read
+    needs_group: bool = False
     # Whether each field in `tags` is itself a tag, and its value, such as 1, indicates whether the record has it. None:
     # determined from the first records.
     are_tags: bool | None = False
@@ -214,7 +215,7 @@ class Fields:
     def needed(self) -> list[str]:
         """Return the fields that a table must have."""
         tags, key = self.tags * self.needs_tags, (self.id,) * self.needs_id
-        return [*self.text, *tags, *key, *filter(None, [self.group])]
+        return [*self.text, *tags, *key, *[self.group] * self.needs_group]
 
 
 DEFAULT_FIELDS = Fields()
@@ -313,6 +314,8 @@ class RecordReader:
                 problem = f"which field has the text? Name it by --text-field; {there}"
                 raise InputError(self._source, problem, first.line)
             self.fields = replace(fields, text=tuple(first.fields))
+        if not fields.needs_group and holder(first.fields, fields.group) is None:
+            self.fields = replace(self.fields, group="")
         self._has_id = bool(fields.id) and (fields.needs_id or holder(first.fields, fields.id) is not None)
 
     def _record(self, row: Row) -> Record:
@@ -327,7 +330,7 @@ class RecordReader:
         key = _whole_or_text(fields.id, _value(row, fields.id)) if self._has_id else None
         group = None
         if fields.group:
-            value = _value(row, fields.group)
+            value = _value(row, fields.group) if fields.needs_group else value_of(row.fields, fields.group)
             group = "" if value is None else _whole_or_text(fields.group, value)
         texts = [one for one in (*tags, key, group) if one is not None]
         if not (is_utf8(text) and all(map(is_utf8, texts))):

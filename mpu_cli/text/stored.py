@@ -41,7 +41,7 @@ FORMAT, FORMAT_VERSION = "mpu text", 1
 MANIFEST, FEATURES, HASHES, IDF = "manifest.json", "features", "hashes.bin", "idf.bin"
 _IDF, _HASHES = np.dtype("<f8"), np.dtype("<i4")
 MOST_BYTES = 1 << 20  # of a manifest
-_FIELDS = ("text", "tags", "id", "separator", "are_tags")
+_FIELDS = ("text", "tags", "id", "separator", "group", "are_tags")
 _PLACE = ("file", "form", "skip_bad", "sha256")
 _LARGEST_IDF = 1 + math.log(2**63)  # of a term in one of 2^63 texts
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -220,6 +220,7 @@ def checked(values: Mapping[str, Any]) -> TextOptions:
 
 
 def _fields(values: Mapping[str, Any]) -> Fields:
+    values = {"group": "", **values}  # older ones lack it
     text, tags, *texts, are_tags = (values[name] for name in _FIELDS)
     expect(isinstance(text, list) and bool(text) and isinstance(tags, list), "its fields are no names")
     expect(all(isinstance(name, str) for name in (*text, *tags, *texts)), "its fields are no names")
@@ -229,8 +230,8 @@ def _fields(values: Mapping[str, Any]) -> Fields:
 
 
 def packed(kept: Stored) -> bytes:
-    """Return a vectoriser as bytes, without the data file that it belongs to."""
-    header = json.dumps(described(replace(kept, content=None)))
+    """Return a vectoriser as bytes, without the data file that it belongs to, and the groups of its records."""
+    header = json.dumps(described(replace(kept, content=None, fields=replace(kept.fields, group=""))))
     return b"".join([header.encode(), b"\n", *_files(kept).values()])
 
 

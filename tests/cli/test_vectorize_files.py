@@ -134,6 +134,14 @@ def test_groups_are_kept_as_a_file_for_groups(tmp_path):
     assert any("groups became blanks, in 1 record" in caution for caution in report["warnings"])
     of_instances = read_groups(tmp_path / "news.text" / "groups", 4)
     assert [of_instances.names[g] for g in of_instances.of_instances] == ["north", "", "1999", "a b"]
+    vectorize(tmp_path / "news.jsonl", tmp_path / "again.svm", like=tmp_path / "news.svm")
+    assert lines(tmp_path / "again.text" / "groups") == lines(tmp_path / "news.text" / "groups")
+    write_records(tmp_path / "some.jsonl", [RECORDS[0] | {"source": "north"}, RECORDS[1]])
+    vectorize(tmp_path / "some.jsonl", tmp_path / "some.svm", like=tmp_path / "news.svm")
+    assert lines(tmp_path / "some.text" / "groups") == ["north", ""]
+    write_records(tmp_path / "others.jsonl", RECORDS)
+    vectorize(tmp_path / "others.jsonl", tmp_path / "others.svm", like=tmp_path / "news.svm")
+    assert not (tmp_path / "others.text" / "groups").exists()
     vectorize(tmp_path / "news.jsonl", tmp_path / "news.svm", options=NO_STEMS)  # over it: without groups
     assert not (tmp_path / "news.text" / "groups").exists()
 

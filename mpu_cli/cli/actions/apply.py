@@ -1,7 +1,7 @@
 """Write accepted labels back into the records that the data were made from: ``mpu apply``."""
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
@@ -188,7 +188,7 @@ def command(
             counts["changed"] += bool(change.added or change.removed)
             return change
 
-        rewriter = Rewriter(chosen, vectorization.fields, added)
+        rewriter = Rewriter(chosen, replace(vectorization.fields, group=""), added)
         skip_bad = made_from is not None and made_from.skip_bad
         for part in rewriter.written(stream, str(source), change_of, skip_bad):
             out.write(part)

@@ -116,7 +116,7 @@ def _of_instances(
 
 
 def _of_records(place: Records) -> _Keyed:
-    fields = replace(place.fields, tags=())  # tags are not used
+    fields = replace(place.fields, tags=(), group="")  # these are not used
     if place.sha256 is not None and not (Path(place.file).is_file() or Path(place.file).is_dir()):
         raise InputError(place.file, "there is no such file or directory")
     with open_records(place.file) as raw:

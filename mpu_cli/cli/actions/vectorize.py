@@ -79,7 +79,7 @@ def vectorize(
     report.
 
     `target`: the data file, compressed by suffix. ``-`` and files that are not regular get no directory.
-    `text`, `tags`, `id`, `separator`: as in `Fields`; empty or None: the default, or the value in `like`.
+    `text`, `tags`, `id`, `separator`, `group`: as in `Fields`; empty or None: the default, or the value in `like`.
     `options`: how texts become vectors, unless `like` determines it.
     `labels`, `language`: a names file, as `text.labels.read_labels` reads it, or a thesaurus, and the language of its
     names. Not with `like`.
@@ -106,7 +106,8 @@ def vectorize(
         separator or default.separator,
         needs_tags=bool(tags),
         needs_id=bool(id),
-        group=group or "",
+        group=group or default.group,
+        needs_group=bool(group),
         are_tags=None if vectorization is None or tags else default.are_tags,  # None: detected
     )
     reader, size = _Reader(str(file), form, fields, skip_bad), bytes_of(file)
