@@ -382,8 +382,8 @@ def _cautions(writer: VectorWriter, numbered: str | Path | None) -> Iterator[str
     if writer.of_several:
         most = [f"{tag!r} ({count:,})" for tag, count in writer.of_several.most_common(_MOST_NAMED)]
         yield (
-            f"{counted(writer.of_several.total(), 'tag')} that name several labels, taken for the first of these; URIs "
-            f"as tags tell them apart: {abridged(most, len(writer.of_several))}"
+            f"{counted(writer.of_several.total(), 'tag')} with the name of several labels, taken for the first of "
+            f"these; URIs as tags tell them apart: {abridged(most, len(writer.of_several))}"
         )
     if labels.by_id:
         tag, number = next(iter(labels.by_id.items()))
