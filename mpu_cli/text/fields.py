@@ -12,7 +12,6 @@ import re
 import warnings
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from mpu_cli.runtime.untrusted import json_value
 
@@ -43,24 +42,47 @@ def value_of(fields: Mapping[str, object], name: str) -> object:
     return None if place is None else place[0].get(place[1])
 
 
-def set_value(fields: dict[str, Any], name: str, value: object) -> None:
-    """Set the field with a name or path; create the object in the path if absent. ValueError if it is no object.
+def with_value(text: str, name: str, value: object, encoder: json.JSONEncoder) -> str:
+    """Return the text of a JSON object with a value for the field with a name or path; all else is unchanged.
 
-    >>> record = {"meta": {"id": 7}, "meta.n": 1}
-    >>> set_value(record, "meta.tags", ["a"])
-    >>> set_value(record, "meta.n", 2)
-    >>> record
-    {'meta': {'id': 7, 'tags': ['a']}, 'meta.n': 2}
+    An object in the path is created if absent. ValueError if it is no object.
+
+    >>> text = with_value('{"meta": {"id": 1.50}, "meta.n": 1}', "meta.tags", ["a"], json.JSONEncoder())
+    >>> with_value(text, "meta.n", 2, json.JSONEncoder())
+    '{"meta": {"id": 1.50, "tags": ["a"]}, "meta.n": 2}'
     """
+    spans = _spans(text)
     outer, _, inner = name.partition(".")
-    if name in fields or not inner:
-        fields[name] = value
-        return
-    within = {} if fields.get(outer) is None else fields[outer]
-    if not isinstance(within, dict):
-        raise ValueError(f"the field {outer!r} is not an object, so {name!r} cannot be set")
-    fields[outer] = within
-    set_value(within, inner, value)
+    if name in spans or not inner:
+        outer, new = name, encoder.encode(value)
+    else:
+        within = text[slice(*spans.get(outer, (0, 0)))]
+        if not within.startswith("{") and within not in ("", "null"):
+            raise ValueError(f"the field {outer!r} is not an object, so {name!r} cannot be set")
+        new = with_value(within if within.startswith("{") else "{}", inner, value, encoder)
+    if outer in spans:
+        begin, end = spans[outer]
+        return text[:begin] + new + text[end:]
+    end = max((end for _, end in spans.values()), default=1)
+    new = f"{encoder.item_separator * bool(spans)}{encoder.encode(outer)}{encoder.key_separator}{new}"
+    return text[:end] + new + text[end:]
+
+
+def _spans(text: str) -> dict[str, tuple[int, int]]:
+    """Return where the value of each field of a JSON object begins and ends; of several with one name, the last."""
+    spans: dict[str, tuple[int, int]] = {}
+    name, at = None, 1
+    while text[at] != "}":
+        if text[at] in " \t\r\n:,":
+            at += 1
+            continue
+        value, end = json.JSONDecoder().raw_decode(text, at)
+        if name is None:
+            name = value
+        else:
+            spans[name], name = (at, end), None
+        at = end
+    return spans
 
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""

@@ -11,7 +11,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import composed
 from mpu_cli.svmlight.streams import Readable, Watched
-from mpu_cli.text.fields import holder, listed, relisted, set_value, value_of
+from mpu_cli.text.fields import holder, listed, relisted, value_of, with_value
 from mpu_cli.text.records import Fields, Record, RecordReader, Row, Table, clean, is_corpus, subject
 
 _LINE_END = "\r\n"
@@ -31,7 +31,7 @@ class Retagged:
 class Rewriter:
     """Rewrites the records of a file with other tags.
 
-    A changed record is rewritten as a JSON object or a table row, with the values of all other fields.
+    A changed record is a table row with the values of all other fields, or a JSON object with all else unchanged.
 
     `form`: {"jsonl", "csv", "tsv", "annif"}.
     `added`: the field, or column, that lists the added tags; empty: none. Of Annif's own formats, only CSV has such a
@@ -100,14 +100,14 @@ class Rewriter:
             return text
         if self._form != "jsonl":
             return "\t".join([row.partition("\t")[0], *map(str, values.values())]) + end
-        new = dict(fields)
-        for name, value in values.items():
-            set_value(new, name, value)
-        mark = "\ufeff" * row.startswith("\ufeff")
-        is_ascii = row.removeprefix(mark).isascii() or "\\u" in row
+        is_ascii = row.removeprefix("\ufeff").isascii() or "\\u" in row
         separators = None if ": " in row else (",", ":")
-        allowed = "Infinity" in row or "NaN" in row  # otherwise, a number too large for a float is an error
-        return mark + json.dumps(new, ensure_ascii=is_ascii, separators=separators, allow_nan=allowed) + end
+        encoder = json.JSONEncoder(ensure_ascii=is_ascii, separators=separators, allow_nan=False)
+        start = row.index("{")
+        new = row[start:]
+        for name, value in values.items():
+            new = with_value(new, name, value, encoder)
+        return row[:start] + new + end
 
     def _with_columns(self, lines: list[str], table: Table) -> list[str]:
         """Return the lines up to the first record, with the names of new columns added."""

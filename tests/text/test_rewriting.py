@@ -129,7 +129,7 @@ def test_rows_without_a_change_are_the_same_bytes(delimiter, rows, end, has_mark
         ("csv", '\ufefftext,tags,n\r\n"x",a,"1"\r\n\r\ny,b,""\r\n', "\ufefftext,tags,n\r\nx,a;c,1\r\n\r\ny,b;c,\r\n"),
         ("csv", 'n,text,tags,m\n"1\n2",x,"a",z\n3,y,', 'n,text,tags,m\n"1\n2",x,a;c,z\n3,y,c,'),
         ("csv", '"text","tags"\n"x","a"\n', '"text","tags"\n"x","a;c"\n'),
-        ("jsonl", '\ufeff{"text":"x","tags":["a"]} \r\n\r\n', '\ufeff{"text":"x","tags":["a","c"]}\r\n\r\n'),
+        ("jsonl", '\ufeff {"text":"x","tags":["a"]} \r\n\r\n', '\ufeff {"text":"x","tags":["a","c"]} \r\n\r\n'),
     ],
 )
 def test_changed_rows_keep_line_ends_and_the_values_of_other_cells(form, before, after):
@@ -200,7 +200,14 @@ def test_a_field_that_is_a_tag_may_encode_accents_otherwise_than_the_label():
     assert written(Rewriter("csv", fields, ""), before.encode(), lambda record: change) == after
 
 
-def test_a_number_too_large_for_a_float_is_an_error_and_not_infinite():
-    lines = b'{"text": "a", "n": 1e400}\n{"text": "b", "tags": ["a"], "n": 1e400}\n'
-    with pytest.raises(InputError, match="x:2: "):
-        rewritten(lines, "jsonl", Retagged((), {"a"}))
+def test_all_but_the_tags_of_a_json_object_is_the_same_bytes():
+    """Numbers as they were written, also too large ones; repeated names, of which the last counts; and escapes."""
+    before = (
+        '{ "n": 12.50, "n":1e400, "\\u0074ext": "\\/é", "tags": [], "m": {"tags" : ["a"] ,"x": {} }, "tags": ["a"] }'
+    )
+    after = before.removesuffix('["a"] }') + '["b"], "added": ["b"] }'
+    change = Retagged(("b",), frozenset("a"))
+    assert rewritten(before.encode(), "jsonl", change) == after
+    fields = replace(DEFAULT_FIELDS, tags=("m.tags", "m.x.tags", "o.p.tags"))
+    after = written(Rewriter("jsonl", fields, "o.added"), before.encode(), lambda record: change)
+    assert after == before.replace('["a"] ,', '["b"] ,').removesuffix(" }") + ', "o": {"added": ["b"]} }'
