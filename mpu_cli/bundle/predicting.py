@@ -19,12 +19,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle.loading import TrainedModel
-from mpu_cli.core.features import entry_rows
+from mpu_cli.core.features import base_shift, entry_rows
 from mpu_cli.core.predictions import Cells, Predictions, Top, over
 from mpu_cli.core.stacking import STACK_SCALE, StackedModel
 from mpu_cli.errors import MpuError, counted
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.grammar import RENUMBERED, Reading, base_shift
+from mpu_cli.svmlight.grammar import RENUMBERED, Reading
 from mpu_cli.svmlight.reader import Dataset, Preamble, iter_stream
 from mpu_cli.svmlight.streams import open_input
 from mpu_cli.svmlight.writer import score_lines
@@ -105,14 +105,14 @@ class Fitness:
     def warnings(self, model: TrainedModel) -> list[str]:
         """Return warnings: brief if many features or labels are unknown, longer if the model does not fit the data."""
         misfits = self.misfits(model)
-        doubts = [why for why in self._shifts(model).values() if why not in misfits]
+        doubts = [why for why in self.shifts(model).values() if why not in misfits]
         return (
             self.notes(many=True)
             + doubts
             + [f"THE MODEL DOES NOT FIT THE DATA, and results mean little: {why}" for why in misfits]
         )
 
-    def _shifts(self, model: TrainedModel) -> dict[str, str]:
+    def shifts(self, model: TrainedModel) -> dict[str, str]:
         """Return whether features, and true labels, seem to be numbered from another base, and what to do."""
         shifts, used = {}, model.occurring.indices
         for kind, count, numbers, found in (
@@ -127,19 +127,15 @@ class Fitness:
                 )
         return shifts
 
-    def misfits(self, model: TrainedModel, few_agree: bool = False) -> list[str]:
-        """Return why a model does not fit the data, and what to do; empty if it fits or there are too few data.
-
-        `few_agree`: whether few true labels are predicted, so that labels from another base are sure to be that.
-        """
+    def misfits(self, model: TrainedModel) -> list[str]:
+        """Return why a model does not fit the data, and what to do; empty if it fits or there are too few data."""
         misfits: list[str] = []
         if self.filled < _FEWEST_INSTANCES:
             return misfits
-        shifts = self._shifts(model)
+        shifts = self.shifts(model)
         for kind, unknown, total, least in (
             ("features", self.unknown, self.entries, 0.0),
-            # One new label is no shift.
-            ("true labels", self.strange, self.annotations, 0.0 if few_agree else _SOME_UNKNOWN),
+            ("true labels", self.strange, self.annotations, _SOME_UNKNOWN),  # one new label is no shift
         ):
             if kind in shifts and unknown >= least * total:
                 misfits.append(shifts[kind])

@@ -223,9 +223,9 @@ def _sources(
 ) -> Any:
     from mpu_cli.inputs.training_data import Sources  # imports NumPy and SciPy, which other commands need not
 
-    refuse_repeated(file)
     if len(fully_labelled) > 1:
         raise click.UsageError("--fully-labelled takes one file: join them.")
+    refuse_repeated((*file, *fully_labelled))
     if fully_labelled and others.get("scores") is not None:
         raise click.UsageError("--scores has scores of FILE alone: leave out --fully-labelled.")
     if others["groups"] is not None:

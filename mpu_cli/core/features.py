@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, hstack
 
 from mpu_cli.core.options import LARGEST, STANDARDISED
@@ -382,3 +383,19 @@ class RbfFeatures:
             pass
         columns = np.tile(np.arange(m, dtype=np.int32), n)
         return csr_array((values.ravel(), columns, np.arange(0, n * m + 1, m)), shape=(n, m))
+
+
+def base_shift(found: ArrayLike, expected: ArrayLike) -> int:
+    """Return what to add to numbers that seem to be counted from another base than expected: 1 or -1; otherwise 0.
+
+    How often each number occurs must then agree far better. `found`, `expected`: such as the ends of two ranges.
+    """
+    every, places = np.unique(np.append(found, expected), return_inverse=True)
+    parts = np.split(places, [np.size(found)])
+    mine, theirs = (np.bincount(part, minlength=len(every)).astype(float) for part in parts)
+    most = max(float(np.linalg.norm(mine) * np.linalg.norm(theirs)), 1.0)  # if they agree; 1: one of them is empty
+    follows = np.diff(every) == 1
+    products = {0: mine @ theirs, 1: (mine[:-1] * follows) @ theirs[1:], -1: (mine[1:] * follows) @ theirs[:-1]}
+    apart = {more: 1 - product / most for more, product in products.items()}
+    best = min(apart, key=apart.__getitem__)
+    return best if apart[best] < apart[0] / 4 else 0

@@ -27,11 +27,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import distinct, entry_rows
+from mpu_cli.core.features import base_shift, distinct, entry_rows
 from mpu_cli.core.frequency.estimators import Z_90, wilson
 from mpu_cli.core.predictions import f1_score, values_at
 from mpu_cli.errors import MpuError
-from mpu_cli.svmlight.grammar import base_shift
 
 LABEL_BITS = 31  # labels are below 2**31
 _BINS = 10

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, vstack
 from mpu_cli.bundle import TrainedModel
 from mpu_cli.bundle.writing import described_files, training_record
 from mpu_cli.cluster import Address, absolute, connected
-from mpu_cli.core.features import Columns, with_width
+from mpu_cli.core.features import Columns, base_shift, with_width
 from mpu_cli.core.frequency.label_frequency import refuse_refuted
 from mpu_cli.core.implications import Implications
 from mpu_cli.core.linear_model import rows_among
@@ -39,7 +39,7 @@ from mpu_cli.review.decisions import checksum, label_text
 from mpu_cli.runtime.files import state_of
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.grammar import DEFAULT_READING, RENUMBERED, Reading
 from mpu_cli.svmlight.reader import Dataset, no_labels, read
 from mpu_cli.svmlight.streams import Files, Source, bytes_of, files_of
 from mpu_cli.text.stored import Sidecars, Stored, packed
@@ -340,7 +340,9 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     if sources.groups is not None:
         data = replace(data, groups=read_groups(sources.groups, len(data)))
     if sources.fully_labelled is not None:
-        data = _with_complete(data, read(str(sources.fully_labelled), reading, run))
+        more = read(str(sources.fully_labelled), reading, run)
+        _check_complete(data, more, sources)
+        data = _with_complete(data, more)
     if not len(data.ids):
         raise no_labels(sources.file)
     if not file.features.nnz:
@@ -430,6 +432,23 @@ def _with_implications(data: TrainingData, implications: Implications, rules: st
     verified = data.verified or VerifiedLabels.of((labels.shape[0], labels.shape[1]))
     verified = verified.with_implied(implications.implied(labels, data.ids, data.ids), labels)
     return replace(data, implications=implications, verified=verified if verified.cells.nnz else data.verified)
+
+
+def _check_complete(data: TrainingData, more: Dataset, sources: Sources) -> None:
+    """Refuse instances with complete label sets if all are empty; warn if their numbers seem to have another base."""
+    source = str(sources.fully_labelled)
+    if not more.labels.nnz:
+        raise no_labels(source)
+    numbers = {
+        "labels": (more.labels.indices, data.ids[data.labels.indices]),
+        "features": (more.features.indices, data.features.indices[: more.features.nnz]),  # all of them would take long
+    }
+    for kind, (found, expected) in numbers.items():
+        if shift := base_shift(found, expected):
+            _log.warning(
+                f"{shown(source)}: {kind} seem to be numbered from another base than those of {shown(sources.file)}; "
+                f"renumber it: {RENUMBERED[kind] % shift}"
+            )
 
 
 def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:

@@ -23,7 +23,6 @@ from mpu_cli.names.label_names import (
     without_brackets,
 )
 from mpu_cli.names.lines import read_each, text_lines
-from mpu_cli.svmlight.grammar import base_shift
 from mpu_cli.svmlight.streams import Files, Source, files_of, is_url, stem
 
 if TYPE_CHECKING:
@@ -168,15 +167,14 @@ class Naming:
                 f"has no name for label {largest} of {shown(source)}: {line}, of {len(by_number):,} lines; give the "
                 "right file by --labels, or put a number and a tab before each name",
             )
-        if (
-            is_numbered
-            and named < len(labels)
-            and base_shift((labels.min(), largest), (min(by_number), max(by_number)))
-        ):
-            _log.warning(
-                f"{names.source} names labels {min(by_number)} to {max(by_number)}, and those of {shown(source)} "
-                f"are {labels.min()} to {largest}: are they numbered from different bases?"
-            )
+        if is_numbered and named < len(labels):
+            from mpu_cli.core.features import base_shift  # heavy, like NumPy
+
+            if base_shift([labels.min(), largest], [min(by_number), max(by_number)]):
+                _log.warning(
+                    f"{names.source} names labels {min(by_number)} to {max(by_number)}, and those of {shown(source)} "
+                    f"are {labels.min()} to {largest}: are they numbered from different bases?"
+                )
         is_unsure = not is_numbered and not is_kept(file) and first == 1 and len(labels) and labels.min() == 1
         if is_unsure and largest == len(by_number) - 1:
             _log.warning(

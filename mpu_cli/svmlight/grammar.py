@@ -28,7 +28,6 @@ commands that convert unsupported formats; the tests run them.
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from struct import pack, unpack
 from typing import NamedTuple
@@ -170,15 +169,6 @@ RENUMBERED = {
     "features": r"perl -pe 's/\d+(?=:)/$&%+d/ge'",
     "labels": r"""perl -pe 's/^[\d+.]+(\s*,\s*[\d+.]+)*(?![^\s#])/join ",", map {$_%+d} split ",", $&/e'""",
 }
-
-
-def base_shift(found: Iterable[int], expected: Iterable[int]) -> int:
-    """Return what to add to numbers that seem to be counted from another base than expected: 1 or -1; otherwise 0.
-
-    `found`, `expected`: the first and the last number.
-    """
-    first, last = (int(number) - int(other) for number, other in zip(expected, found, strict=True))
-    return first if first == last and abs(first) == 1 else 0
 
 
 _COLON_MISSING = {  # advice if it was not meant as a list of labels

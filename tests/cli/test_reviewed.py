@@ -1,6 +1,7 @@
 """`--reviewed` and `--fully-labelled`: a training learns from what people know."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,28 @@ def test_a_second_file_may_have_other_labels_and_features(run, problem, tmp_path
     model = bundle.load(tmp_path / "data.mpu")
     assert model.label_ids.tolist() == [0, 1, 2, 3, 9]
     assert model.predictor.n_features == 41
+
+
+@pytest.mark.parametrize(
+    "step, pattern, said", [(0, "x", ""), (-1, r"(?m)(^|(?<=,))\d+(?=[, ])", "labels"), (1, r"\d+(?=:)", "features")]
+)
+def test_a_second_file_may_seem_to_be_numbered_from_another_base(run, problem, tmp_path, step, pattern, said):
+    """The file lacks the last label, so its range alone shows nothing."""
+    X, Y = linear_problem(900, 5, 3)
+    more = write(tmp_path / "more.svm", X[400:], Y[400:] * [True, True, False])
+    more.write_text(re.sub(pattern, lambda found: str(int(found[0]) + step), more.read_text()))
+    result = run.ok("train", problem[3], "--fully-labelled", more, "--c", 0.5, *FAST)
+    assert ("another base" in result.stderr) == bool(step)
+    assert f"{said} seem to be numbered from another base than those of" in result.stderr or not step
+
+
+def test_a_second_file_is_another_one_and_has_labels(run, problem, tmp_path):
+    (tmp_path / "more.svm").hardlink_to(problem[3])
+    for more, status in ((problem[3], 2), (tmp_path / "more.svm", 2), (tmp_path / "none.svm", 1)):
+        (tmp_path / "none.svm").write_text(" 1:1\n 2:1\n")
+        result = run("train", problem[3], "--fully-labelled", more, "--c", 0.5, *FAST)
+        assert result.exit_code == status
+        assert ("may be named once only" if status == 2 else "none.svm: no instance has a label") in result.stderr
 
 
 def test_a_label_that_only_the_review_has_is_learned(run, problem, tmp_path):

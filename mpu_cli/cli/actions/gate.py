@@ -91,7 +91,10 @@ class Gate:
         value, *values = (one[metric] for one in metrics)
         losses = [(one[metric].value, one[metric].high, one[metric].low) for one in differences]
         accepted, reason, gain = self._decided(value, values, [Difference(*(0 - end for end in of)) for of in losses])
-        if misfits := fitness.misfits(model, counts.hits.sum() < _FEW * counts.truth.sum()):
+        misfits = fitness.misfits(model)
+        if counts.hits.sum() < _FEW * counts.truth.sum():
+            misfits += fitness.shifts(model).values()
+        if misfits:
             accepted, reason = False, f"the new model does not fit {shown(self.truth.file)}: {misfits[0]}"
         # Users move a model here to prevent its return.
         held = self.target.resolve().with_name(f"{self.target.resolve().name}.held")
