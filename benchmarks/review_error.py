@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from benchmarks.review_sizes import SIZES, reviewed
 from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.estimators import estimate
+from mpu_cli.core.frequency.estimators import CountedCells, estimate
 from mpu_cli.core.frequency.review_frequency import from_review
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.sample import Instances, Sample
@@ -31,9 +31,8 @@ def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[s
     labels = csr_array(S[:, columns])
     true = of.Y.sum(axis=0)[columns]
     c = labels.sum(axis=0) / true
-    automatic = estimate(
-        Sample(Instances(Features.of(of.X), labels), FrequencyOptions.sample, None, run).naive_probabilities(), labels
-    ).c
+    sample = Sample(Instances(Features.of(of.X), labels), FrequencyOptions.sample, None, run)
+    automatic = estimate(CountedCells.of(sample.naive_probabilities(), labels)).c
 
     def error(rates: np.ndarray | float) -> float:
         return float(np.average(np.abs(np.log(rates / c)), weights=true))

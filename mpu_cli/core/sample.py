@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import FEWEST_FOR_ANSWERS, HeldOut, calibrate
 from mpu_cli.core.features import Columns, Features
-from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, FrequencyEstimate, estimate
+from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, CountedCells, FrequencyEstimate, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import ScoredCells, chances
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
@@ -253,4 +253,5 @@ def estimate_out_of_fold(
     `method`: as for `estimators.estimate`: Elkan and Noto's e1 averages over annotated cells.
     """
     sample = Sample(Instances(Features.of(X), S, kin=kin_of(X)), options.sample, options.folds, run)
-    return estimate(sample.naive_probabilities(tick), sample.labels, method, folds=sample.fold_of_instances)
+    probabilities = sample.naive_probabilities(tick)
+    return estimate(CountedCells.of(probabilities, sample.labels, folds=sample.fold_of_instances), method)

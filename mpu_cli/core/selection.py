@@ -29,7 +29,7 @@ from mpu_cli.core.frequency.single_frequencies import (
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import ASSUMPTION_OF_GROUPS, LINEAR, MACRO_F1, PU_F1, RBF, Options
-from mpu_cli.core.predictions import FEW_LABELS, Block, count_positives, refuse_beyond_free
+from mpu_cli.core.predictions import FEW_LABELS, Block, refuse_beyond_free
 from mpu_cli.core.problem import Instances, Problem, Verdict
 from mpu_cli.core.sample import Sample, draw_sample, may_be_unread, step_for_all
 from mpu_cli.core.sgd import COSTS, LearningTask, Settings, Split, default_settings, learn_labels
@@ -446,22 +446,19 @@ def estimate_frequency(
         probabilities = sample.naive_probabilities(tick) if scores is None else scores
         calibrated = sample.calibrated(probabilities)
         read = 1.0 if calibrated is None else sample.share_read(calibrated)
-        calibrated = None if calibrated is None else calibrated[:, sample.pool]
-        verified = sample.verified and sample.verified.block(sample.pool)
+        verified = sample.verified
         if population.answers is not None and verified is not None:  # from annotations alone
             verified = replace(verified, cells=only_entries(verified.cells, verified.cells.data != Verdict.FALSE))
-        pooled, labels = probabilities[:, sample.pool], sample.labels[:, sample.pool]
-        folds, is_of_some = sample.fold_of_instances, read < 1 and population.groups is None
+        cells = CountedCells.of(probabilities, sample.labels, verified, sample.fold_of_instances, calibrated)
+        cells = cells.of_labels(np.arange(len(sample.columns))[sample.pool])
+        is_of_some = read < 1 and population.groups is None
         if is_of_some:  # c comes from the instances with labels
-            rows = np.flatnonzero(sample.labelled())
-            pooled, labels, folds, verified = pooled[rows], labels[rows], folds[rows], verified and verified.rows(rows)
-            calibrated = None if calibrated is None else calibrated[rows]
-        of_sample = estimate(pooled, labels, method, REPLICATES, sample.run.seed, verified, folds, calibrated)
-        cells = CountedCells.of(pooled, labels, verified)
+            cells = cells.rows(np.flatnonzero(sample.labelled()))
+        of_sample = estimate(cells, method, REPLICATES, sample.run.seed)
         found, implied = estimate_singly(cells, of_sample) if method == "bbe" else (None, of_sample)
         if is_of_some:
-            labelled, chance = len(rows) / len(sample.rows), Z_90 * float(np.sqrt(1 - read))
-            counts, of_labels = np.diff(labels.indptr), np.maximum(count_positives(labels), 1)
+            labelled, chance = len(cells.annotated) / len(sample.rows), Z_90 * float(np.sqrt(1 - read))
+            counts, of_labels = cells.annotated.sum(axis=1), np.maximum(cells.annotated.sum(axis=0), 1)
             margin = chance * float(np.linalg.norm(counts) / counts.sum())
             of_sample, implied = (one.of_all_instances(read, labelled, margin) for one in (of_sample, implied))
             found = found and found.of_all_instances(read, labelled, chance / np.sqrt(of_labels))
@@ -475,7 +472,7 @@ def estimate_frequency(
             scored, answers = sample.answered(probabilities, population.answers)
             answered = replace(scored, single=None if single is None else single.c[sample.columns]), answers
         if population.groups is not None and sample.groups is not None:
-            groups = estimate_groups(pooled, labels, sample.groups, of_sample, verified, folds)
+            groups = estimate_groups(cells, sample.groups, of_sample)
             annotated, known = population.labels, population.verified
             by_chance = annotated if known is None else known.without_implied(annotated)
             counts = population.groups.sums(np.diff(by_chance.indptr))

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.estimators import METHODS, estimate
+from mpu_cli.core.frequency.estimators import METHODS
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.problem import Instances, Problem, VerifiedLabels
 from mpu_cli.core.sample import Sample
@@ -16,6 +16,7 @@ from mpu_cli.core.stacking import train
 from mpu_cli.core.thresholds import expected_f1, label_thresholds, pooled_threshold
 from mpu_cli.errors import MpuError
 from tests import kernels
+from tests.core.frequency.cells import estimate
 from tests.core.simulated import as_features, as_labels, assert_minimal, hide, linear_problem, trained
 from tests.core.test_training import as_bytes, quick
 from tests.core.verified import (

@@ -164,17 +164,28 @@ class CountedCells:
     annotated: np.ndarray
     counted: np.ndarray
     not_ignored: np.ndarray  # bool, shape (n, q): the cells that count, and those found to be false
+    folds: np.ndarray | None = None  # int, shape (n,): the fold of each instance; None: random folds
+    # The probabilities, calibrated; None: only a `label_cap` of 1 is noticed
+    calibrated: np.ndarray | None = None
 
     @classmethod
-    def of(cls, probabilities: np.ndarray, labels: csr_array, verified: VerifiedLabels | None) -> "CountedCells":
+    def of(
+        cls,
+        probabilities: np.ndarray,
+        labels: csr_array,
+        verified: VerifiedLabels | None = None,
+        folds: np.ndarray | None = None,
+        calibrated: np.ndarray | None = None,
+    ) -> "CountedCells":
         """Leave out cells whose annotation was not left to chance."""
         annotated = labels.toarray().astype(bool)
         if verified is None:
             every = np.broadcast_to(True, annotated.shape)
-            return cls(probabilities, annotated, every, every)
+            return cls(probabilities, annotated, every, every, folds, calibrated)
         verdicts = verified.left_to_chance().verdicts()
         counted = verdicts == Verdict.UNKNOWN
-        return cls(probabilities, annotated & counted, counted, counted | (verdicts == Verdict.FALSE))
+        not_ignored = counted | (verdicts == Verdict.FALSE)
+        return cls(probabilities, annotated & counted, counted, not_ignored, folds, calibrated)
 
     def informative(self) -> np.ndarray:
         """Return the columns of labels that are not annotated in (nearly) all instances; all columns if all are."""
@@ -184,13 +195,14 @@ class CountedCells:
 
     def rows(self, rows: np.ndarray) -> "CountedCells":
         """Return the cells of the given instances."""
-        return CountedCells(*(part[rows] for part in vars(self).values()))
+        return replace(self, **{name: part[rows] for name, part in vars(self).items() if part is not None})
 
     def of_labels(self, columns: np.ndarray) -> "CountedCells":
         """Return the cells of the given labels."""
         if len(columns) == self.annotated.shape[1]:
             return self
-        return CountedCells(*(part[:, columns] for part in vars(self).values()))
+        of_cells = {name: part[:, columns] for name, part in vars(self).items() if part is not None and part.ndim == 2}
+        return replace(self, **of_cells)
 
     def label(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the probabilities and annotations of one label."""
@@ -198,40 +210,26 @@ class CountedCells:
         return self.probabilities[counted, k], self.annotated[counted, k]
 
 
-def estimate(
-    probabilities: np.ndarray,
-    labels: csr_array,
-    method: str = "bbe",
-    replicates: int = 0,
-    seed: int = 0,
-    verified: VerifiedLabels | None = None,
-    folds: np.ndarray | None = None,
-    calibrated: np.ndarray | None = None,
-) -> FrequencyEstimate:
+def estimate(cells: CountedCells, method: str = "bbe", replicates: int = 0, seed: int = 0) -> FrequencyEstimate:
     """Estimate one label frequency for all labels together.
 
-    `probabilities`: float32, shape (n, q): out-of-fold Pr(s=1 | x).
+    `cells`: with out-of-fold Pr(s=1 | x).
     `method`: {"bbe", "e1", "e2", "e3"}.
     `replicates`: bootstrap replicates, for the interval of e1 to e3; 0: no interval. The classifier is not retrained.
-    `folds`: int, shape (n,): the fold of each instance, for the interval of bbe. Default: random folds.
-    `calibrated`: the probabilities, calibrated; None: only a `label_cap` of 1 is noticed.
     Raises DataError (no label is annotated in a cell that counts).
 
     Of 100 instances that surely have the label, 60 are annotated with it.
 
     >>> probabilities = np.repeat(np.array([0.6, 0.01], np.float32), [100, 900])[:, None]
     >>> labels = csr_array(np.arange(1000)[:, None] < 60)
-    >>> estimate(probabilities, labels).c
+    >>> estimate(CountedCells.of(probabilities, labels)).c
     0.6
     """
-    n = labels.shape[0]
-    if not labels.nnz:
-        raise DataError(f"no label is annotated in the {counted(n, 'instance')} drawn: draw more of them, or give c")
-    cells = CountedCells.of(probabilities, labels, verified)
+    n, q = cells.annotated.shape
     if not cells.annotated.any():
         raise DataError(
-            f"all annotations of the {n} instances drawn are in complete instances or ignored, so there is nothing to "
-            "estimate c from: draw more instances, or give c"
+            f"the {counted(n, 'instance')} drawn, leaving out complete instances and ignored cells, have no annotation "
+            "to estimate c from: draw more instances, or give c"
         )
     informative = cells.informative()
     cells = cells.of_labels(informative)
@@ -240,8 +238,7 @@ def estimate(
     interval, lift = None, _lift(statistic, cells)
     predictable = lift >= 1
     if method == "bbe":
-        if folds is None:
-            folds = np.random.default_rng(seed).permutation(n) % _FOLDS
+        folds = np.random.default_rng(seed).permutation(n) % _FOLDS if cells.folds is None else cells.folds
         (low, high), of_small = shares_of_best_bins(cells, folds)
         # The share in bins chosen by score on the same instances is too large.
         c = max(c, low) if statistic.by_partners else float(np.clip(c, low, high))
@@ -260,13 +257,13 @@ def estimate(
         values = [statistic.c(rng.multinomial(n, np.full(n, 1 / n))) for _ in range(replicates)]
         low, high = np.quantile(values, [0.05, 0.95])
         interval = _frequency(max(low, least)), _frequency(max(high, least))
-    left_out = np.setdiff1d(np.arange(labels.shape[1]), informative)
+    left_out = np.setdiff1d(np.arange(q), informative)
     return FrequencyEstimate(
         _frequency(max(c, least)),
         interval,
         informative[statistic.labels],
         predictable,
-        _label_cap(labels[:, informative], None if calibrated is None else calibrated[:, informative]),
+        _label_cap(cells),
         tuple(left_out.tolist()),
     )
 
@@ -276,18 +273,17 @@ def capped(label_cap: int) -> str:
     return f"(nearly) no annotated instance has more than {counted(label_cap, 'label')}, as if people had stopped there"
 
 
-def _label_cap(labels: csr_array, probabilities: np.ndarray | None) -> int | None:
+def _label_cap(cells: CountedCells) -> int | None:
     """Return the number of labels at which people seem to have stopped: below that of all labels; None if absent."""
-    instances = np.bincount(np.diff(labels.indptr))[1:]  # by their number of labels
+    instances = np.bincount(cells.annotated.sum(axis=1))[1:]  # by their number of labels
     reached = np.cumsum(instances[::-1])[::-1]  # the instances that have as many, or more
     cap = int(np.count_nonzero(reached > _MOST_ABOVE_CAP * instances.sum()))
-    if not 0 < cap < len(np.unique(labels.indices)):
+    p = cells.calibrated
+    if not 0 < cap < np.count_nonzero(cells.annotated.any(axis=0)) or (cap > 1 and p is None):
         return None
-    if cap == 1:
+    if p is None or cap == 1:
         return cap
-    if probabilities is None:
-        return None
-    mean, variance = (part.sum(axis=1, dtype=float) for part in (probabilities, probabilities * (1 - probabilities)))
+    mean, variance = (part.sum(axis=1, dtype=float) for part in (p, p * (1 - p)))
     above = ndtr((mean - cap - 0.5) / np.sqrt(np.maximum(variance, np.finfo(float).tiny)))
     return cap if above.mean() >= _MANY_ABOVE_CAP else None
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.special import expit, log_expit, xlog1py
 
 from mpu_cli.core.frequency.estimators import (
@@ -22,7 +21,7 @@ from mpu_cli.core.frequency.estimators import (
     FrequencyEstimate,
     estimate,
 )
-from mpu_cli.core.problem import InstanceGroups, VerifiedLabels
+from mpu_cli.core.problem import InstanceGroups
 
 # Labels clearly differ, or may, if this makes the annotations of each more probable, on average by these factors.
 _DIFFER, _MAY_DIFFER = 2.0, 2.0**0.5
@@ -288,25 +287,13 @@ def _fit(x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, curve
 FEWEST_OF_GROUP = 300
 
 
-def estimate_groups(
-    probabilities: np.ndarray,
-    labels: csr_array,
-    groups: InstanceGroups,
-    of_all: FrequencyEstimate,
-    verified: VerifiedLabels | None = None,
-    folds: np.ndarray | None = None,
-) -> SingleFrequencies:
+def estimate_groups(cells: CountedCells, groups: InstanceGroups, of_all: FrequencyEstimate) -> SingleFrequencies:
     """Estimate a label frequency for each group, by best bins."""
-    cells = CountedCells.of(probabilities, labels, verified)
     annotations, counted = (groups.sums(part.sum(axis=1)) for part in (cells.annotated, cells.counted))
     large = annotations >= FEWEST_OF_GROUP
 
     def of_some(which: np.ndarray) -> FrequencyEstimate:
-        rows = np.flatnonzero(np.isin(groups.of_instances, which))
-        folds_of_them = None if folds is None else folds[rows]
-        return estimate(
-            probabilities[rows], labels[rows], verified=verified and verified.rows(rows), folds=folds_of_them
-        )
+        return estimate(cells.rows(np.flatnonzero(np.isin(groups.of_instances, which))))
 
     small = np.flatnonzero(~large)
     rest = of_some(small) if annotations[small].sum() >= FEWEST_OF_GROUP else of_all

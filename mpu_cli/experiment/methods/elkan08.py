@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, estimate
+from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, CountedCells, estimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.predictions import refuse_large_sample, refuse_too_large
 from mpu_cli.core.problem import Instances, kin_of
@@ -69,8 +69,9 @@ class Method:
             held_out = dense_out_of_fold(sample.task(ones, settings), sample.fold_rows)
         every, labels = np.arange(q), sample.labels
         enough = labels.sum(axis=0) >= FEWEST_ANNOTATIONS  # the others have c of all labels
-        self.c = np.full(q, estimate(held_out, labels, self.c_method).c)
-        self.c[enough] = [estimate(held_out[:, [k]], labels[:, [k]], self.c_method).c for k in every[enough]]
+        cells = CountedCells.of(held_out, labels)
+        self.c = np.full(q, estimate(cells, self.c_method).c)
+        self.c[enough] = [estimate(cells.of_labels(np.array([k])), self.c_method).c for k in every[enough]]
         if self.is_weighted:
             if sample.share < 1:
                 rows = deal(n, self.folds or default_folds(n), run.seed, kin)

@@ -3,7 +3,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.special import expit
 
-from mpu_cli.core.frequency.estimators import METHODS, estimate
+from mpu_cli.core.frequency.estimators import METHODS
+from tests.core.frequency.cells import estimate
 from tests.core.simulated import as_labels
 from tests.slow import slow
 

@@ -8,7 +8,7 @@ from scipy.special import expit
 from sklearn.metrics import f1_score
 
 from mpu_cli import MPUClassifier, MpuWarning, estimate_c
-from mpu_cli.core.frequency.estimators import CountedCells, estimate
+from mpu_cli.core.frequency.estimators import CountedCells
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.single_frequencies import (
     FEWEST_OF_GROUP,
@@ -20,6 +20,7 @@ from mpu_cli.core.frequency.single_frequencies import (
 )
 from mpu_cli.core.problem import InstanceGroups, VerifiedLabels
 from mpu_cli.people.posteriors import missing_labels
+from tests.core.frequency.cells import estimate
 from tests.core.frequency.test_estimators import beside, separable
 from tests.core.simulated import as_labels, linear_problem
 from tests.slow import slow
@@ -41,7 +42,7 @@ def simulated(kind: str, seed: int):
 
 def singly(probabilities, labels):
     of_all = estimate(probabilities, labels, replicates=50)
-    return of_all, alike(CountedCells.of(probabilities, labels, None), of_all, np.full(Q, of_all.c))
+    return of_all, alike(CountedCells.of(probabilities, labels), of_all, np.full(Q, of_all.c))
 
 
 @pytest.mark.slow  # 5 bootstraps of 30 labels
@@ -93,7 +94,7 @@ def test_the_interval_covers_both_cases_if_it_is_open_whether_labels_differ(seed
     z = rng.normal(-2, 4, (800, 6))
     Y = rng.random(z.shape) < expit(z)
     S = Y & (rng.random(Y.shape) < np.linspace(0.3, 0.8, 6))
-    cells = CountedCells.of(expit(z).astype(np.float32), as_labels(S), None)
+    cells = CountedCells.of(expit(z).astype(np.float32), as_labels(S))
     one = estimate(cells.probabilities, as_labels(S))
     assert 2**0.5 < agreement(cells)[1] <= 2
     with warnings.catch_warnings():
@@ -170,7 +171,7 @@ def agreeing(c, n=1500, seed=0):
     rng = np.random.default_rng(seed)
     z = rng.normal(-2, 4, (n, len(c)))
     labels = as_labels(rng.random(z.shape) < c * expit(z))
-    return agreement(CountedCells.of(expit(0.7 * z - 0.5).astype(np.float32), labels, None))[0]
+    return agreement(CountedCells.of(expit(0.7 * z - 0.5).astype(np.float32), labels))[0]
 
 
 @pytest.mark.parametrize("c", [0.6, *slow(0.3, 1.0)])
@@ -193,7 +194,7 @@ def test_c_of_each_group_is_estimated():
     good, bad = separable(2000, 4, 0.8), separable(2000, 4, 0.2, seed=1)
     P, S = np.vstack([good[0], bad[0]]), as_labels(np.vstack([good[1].toarray(), bad[1].toarray()]))
     groups = InstanceGroups(np.repeat([1, 0], 2000), ("bad", "good"))
-    found = estimate_groups(P, S, groups, estimate(P, S))
+    found = estimate_groups(CountedCells.of(P, S), groups, estimate(P, S))
     assert_allclose(found.c, [0.2, 0.8], atol=0.03)
     assert ((found.intervals[:, 0] <= found.c) & (found.c <= found.intervals[:, 1])).all()
     assert not found.pooled.any()
@@ -206,7 +207,7 @@ def test_c_of_each_group_is_estimated():
 def test_small_groups_are_estimated_together():
     P, S = separable(3000, 4, 0.5)
     groups = InstanceGroups(np.where(np.arange(3000) < 2700, 0, 1 + np.arange(3000) % 20), tuple(map(str, range(21))))
-    found = estimate_groups(P, S, groups, of_all := estimate(P, S))
+    found = estimate_groups(CountedCells.of(P, S), groups, of_all := estimate(P, S))
     assert (groups.sums(np.diff(S.indptr))[1:] < FEWEST_OF_GROUP).all()
     assert_array_equal(found.pooled, np.arange(21) > 0)
     assert len(set(found.c[1:].tolist())) == 1
