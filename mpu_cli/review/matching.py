@@ -112,8 +112,11 @@ def match(
     yes, no = (
         (decisions.instance[kind], column[kind]) for kind in (decisions.verdict, has_column & ~decisions.verdict)
     )
-    verified = VerifiedLabels.of((n, len(ids)), true=yes, false=no, complete=decisions.instance[whole])
-    complete = decisions.instance[whole & decisions.is_sample]
+    decided_singly = np.bincount(decisions.instance[has_column & decisions.is_sample], minlength=n)
+    every_label = np.flatnonzero(decided_singly == max(len(ids), 1))
+    complete = np.union1d(decisions.instance[whole & decisions.is_sample], every_label)
+    closed = np.union1d(decisions.instance[whole], complete)
+    verified = VerifiedLabels.of((n, len(ids)), true=yes, false=no, complete=closed)
     counts = ReviewCounts(
         decisions=len(decisions),
         found=int(np.count_nonzero(decisions.verdict & ~is_annotated)),
