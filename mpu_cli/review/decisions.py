@@ -62,6 +62,7 @@ SAMPLE, SUGGESTION, QUESTION, ADDED = "sample", "suggestion", "question", "added
 _VERDICTS = {YES: 1, NO: 0, "": UNDECIDED}
 _SOURCES = {SAMPLE: True, SUGGESTION: False, QUESTION: False, ADDED: False, "": False}
 _COLUMNS = INSTANCE, ID, LABEL, NUMBER, VERDICT, SOURCE, DRAWN, PROBABILITY, WHY, REVIEWER
+_COMMENT = "#", '"#'  # spreadsheets quote a text that contains a comma
 _LONGEST_COMMENT = 200  # characters of a comment about the data
 _ROWS = 1 << 16
 _log = logging.getLogger(__name__)
@@ -234,7 +235,7 @@ def read_cells(source: str | Path, names: LabelNames | None = None, ids: RecordI
     return replace(
         cells,
         instance=_translate(cells, both, lambda pair: _instance(*pair, ids)),
-        label=_translate(cells, named, lambda pair: _label(*pair, names)),
+        label=_translate(cells, named, lambda pair: label_number(*pair, names)),
     )
 
 
@@ -273,7 +274,7 @@ def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], list[tupl
         lines = []
         for number, line in rows:
             values = values_of(line, number)
-            if _is_comment(line) and not any(map(str.strip, values[1:])):
+            if line.startswith(_COMMENT) and not any(map(str.strip, values[1:])):
                 continue
             if any(map(str.strip, values[len(header) :])):
                 there = ", ".join(header)[:200]
@@ -292,17 +293,12 @@ def _rows(text: Iterable[str], comments: list[tuple[int, str]]) -> Iterator[tupl
     """
     is_top = True
     for number, line in enumerate(text, 1):
-        comment = line[:_LONGEST_COMMENT].strip(' \t,;"')[1:].strip() if _is_comment(line) else ""
+        comment = line[:_LONGEST_COMMENT].strip(' \t,;"')[1:].strip() if line.startswith(_COMMENT) else ""
         if comment.lower().startswith(("checksum", "suggestions")):
             comments.append((number, comment))
-        elif line.strip(' \t,;"') and not (is_top and _is_comment(line)):
+        elif line.strip(' \t,;"') and not (is_top and line.startswith(_COMMENT)):
             is_top = False
             yield number, line
-
-
-def _is_comment(line: str) -> bool:
-    """Return whether a line is a comment if it is before the names of the columns, or has a single value."""
-    return line.startswith(("#", '"#'))  # spreadsheets quote a text that contains a comma
 
 
 def _noted(source: str, comments: Iterable[tuple[int, str]]) -> tuple[str | None, int | None]:
@@ -322,19 +318,11 @@ def _noted(source: str, comments: Iterable[tuple[int, str]]) -> tuple[str | None
     return checksum, size
 
 
-def _label(text: str, number: str, names: LabelNames | None) -> int:
-    """Return the label with a text, as `label_number`; ValueError if the number beside it is that of another label."""
-    label = label_number(text, names)
-    if as_number(number) not in (None, label):
-        raise ValueError(
-            f"label {quoted(text)} does not have the number {number}; correct one of them, or remove the column that "
-            "is wrong"
-        )
-    return label
+def label_number(text: str, number: str, names: LabelNames | None) -> int:
+    """Return the label with a number, or with a name if there are names; `NOTHING_ELSE` for ``*``.
 
-
-def label_number(text: str, names: LabelNames | None = None) -> int:
-    """Return the label with a number, or with a name if there are names; `NOTHING_ELSE` for ``*``."""
+    ValueError if there is none, or if the number beside the text is that of another label.
+    """
     if text == STAR:
         return NOTHING_ELSE
     if names is not None:
@@ -344,7 +332,13 @@ def label_number(text: str, names: LabelNames | None = None) -> int:
             f"label {quoted(text)} is not a label; labels are numbers as in the data, or * for all others; names need "
             "--labels"
         )
-    return label_of(text, names)
+    label = label_of(text, names)
+    if as_number(number) not in (None, label):
+        raise ValueError(
+            f"label {quoted(text)} does not have the number {number}; correct one of them, or remove the column that "
+            "is wrong"
+        )
+    return label
 
 
 def label_text(label: int, names: LabelNames | None = None) -> str:

@@ -70,19 +70,15 @@ def with_value(text: str, name: str, value: object, encoder: json.JSONEncoder) -
 
 def _spans(text: str) -> dict[str, tuple[int, int]]:
     """Return where the value of each field of a JSON object begins and ends; of several with one name, the last."""
-    spans: dict[str, tuple[int, int]] = {}
-    name, at = None, 1
+    found, at = [], 1  # names and values, with their ends
     while text[at] != "}":
         if text[at] in " \t\r\n:,":
             at += 1
-            continue
-        value, end = json.JSONDecoder().raw_decode(text, at)
-        if name is None:
-            name = value
         else:
-            spans[name], name = (at, end), None
-        at = end
-    return spans
+            value, end = json.JSONDecoder().raw_decode(text, at)
+            found.append((value, (at, end)))
+            at = end
+    return {name: span for (name, _), (_, span) in zip(found[::2], found[1::2], strict=True)}
 
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""

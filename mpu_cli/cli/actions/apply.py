@@ -14,7 +14,7 @@ from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names.label_names import LabelNames, is_uri
 from mpu_cli.names.naming import BESIDE, FOLDER, IDS, beside, place_beside
 from mpu_cli.review import decisions
-from mpu_cli.review.decisions import NOTHING_ELSE, VERDICT, checksum
+from mpu_cli.review.decisions import NOTHING_ELSE, checksum
 from mpu_cli.review.matching import match, suggestions_of
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.svmlight.grammar import COMPRESSED, Reading
@@ -144,15 +144,9 @@ def command(
                 f"{counted(len(decided), 'decision')} cannot show how many of the list are right: decide {_ENOUGH} of "
                 "it and give the file to --reviewed, here and in mpu suggest; or add --yes",
             )
-        # Of all files, since `decided` lacks those on which they contradict each other.
-        seen = {
-            (instance, label)
-            for cells in files.values()
-            for instance, label, verdict in zip(
-                cells.instance.tolist(), cells.label.tolist(), cells.column(VERDICT), strict=True
-            )
-            if verdict
-        }
+        # Of each file alone, since `decided` lacks those on which they contradict each other.
+        alone = [decisions.read([cells]) for cells in files.values()]
+        seen = {cell for one in alone for cell in zip(one.instance.tolist(), one.label.tolist(), strict=True)}
         suggested = suggestions_of(files[suggestions], dataset, data, checksum(dataset.features))
         for instance, labels in suggested.items():
             for one in labels:
@@ -192,13 +186,8 @@ def command(
         skip_bad = made_from is not None and made_from.skip_bad
         for part in rewriter.written(stream, str(source), change_of, skip_bad):
             out.write(part)
-        if ids is None and counts["records"] != len(dataset):
-            raise InputError(
-                source,
-                f"has {counted(counts['records'], 'record')} without ids, and {shown(data)} has {len(dataset):,} "
-                "instances",
-            )
-        if ids is None and made_from is not None and stream.content()[1] != made_from.sha256:
+        is_another = made_from is not None and stream.content()[1] != made_from.sha256
+        if ids is None and (is_another or counts["records"] != len(dataset)):
             raise InputError(
                 source,
                 f"is not the file that {shown(data)} was made from, and without ids, decisions might reach other "

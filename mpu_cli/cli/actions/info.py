@@ -25,7 +25,6 @@ class _Described:
     def __init__(self, model: bundle.TrainedModel, path: Path) -> None:
         self.model = model
         self.path = path
-        self.names = model.names
         self.origin = origin_of(model, path)
 
     def report(self, of_labels: list[dict[str, Any]]) -> dict[str, Any]:
@@ -65,10 +64,10 @@ class _Described:
 
     def column(self, label: str) -> int:
         """Return the column of a label; MpuError if the model does not have it."""
-        if self.names is None and not is_number(label):
+        if self.model.names is None and not is_number(label):
             raise MpuError(f"{self.path}: {quoted(label)} is not a label number, and the model has no names")
         try:
-            number = label_of(label, self.names)
+            number = label_of(label, self.model.names)
         except ValueError as error:
             raise MpuError(f"{self.path}: {error}") from None
         ids = self.model.label_ids
@@ -123,7 +122,7 @@ class _Described:
         ]
 
     def _name(self, k: int) -> str | None:
-        return None if self.names is None else self.names.shown(int(self.model.label_ids[k]))
+        return None if self.model.names is None else self.model.names.shown(int(self.model.label_ids[k]))
 
     @cached_property
     def _feature_names(self) -> dict[int, str]:
