@@ -204,6 +204,9 @@ def _parse_by_line(block: bytes, first_line: int, source: str, reading: Reading)
     )
 
 
+_THRESHOLDS = re.compile(rb"# thresholds? [^\n]*")
+
+
 class Preamble:
     """The lines before the instances of a file: comments, and perhaps a header after them."""
 
@@ -228,6 +231,14 @@ class Preamble:
         self.header = header_of(block[start:end])
         self._line = first_line + block.count(b"\n", 0, start)
         return start if self.header is None else end
+
+    def refuse_other_thresholds(self, block: bytes, first_line: int, source: str) -> None:
+        """Raise InputError if a line of scores has other thresholds than the first one (`bundle.predicting`)."""
+        for found in _THRESHOLDS.finditer(block):
+            if not (self.next_line or b"").endswith(found[0]):
+                line = first_line + block.count(b"\n", 0, found.start())
+                advice = "evaluate the files that were joined one by one, or join label lists"
+                raise InputError(source, f"has other thresholds than the first line; {advice}", line)
 
     def check(self, extent: Extent, source: str, reading: Reading) -> None:
         """Raise InputError if the file contradicts its header; log a header."""
@@ -333,6 +344,8 @@ def iter_stream(
             end = begins.end_in(block, first_line)
             if begins.next_line is None and end < len(block):
                 begins.next_line = block[end:].partition(b"\n")[0]
+            if reading.scores:
+                begins.refuse_other_thresholds(block, first_line, source)
             yield block[end:], first_line + block.count(b"\n", 0, end)
 
     instances = labels = features = 0
