@@ -8,7 +8,7 @@ name=${books%.csv}
 
 mpu vectorize "$books" -o "$name.svm" --quiet              # texts become vectors, subjects become labels with names
 mpu estimate-c "$name.svm" --quiet                         # which share of the true subjects is there?
-mpu suggest "$name.svm" --top 100 -o "$name.missing.tsv" --model "$name.mpu" --quiet
+mpu suggest "$name.svm" --top 100 -o "$name.missing.tsv" --quiet
 mpu review "$name.svm" --suggestions "$name.missing.tsv" --text "$books" --text-field text -o "$name.html" --quiet
 
 echo "Open $name.html in a browser, decide by keys, press Export, and train with what was decided:"

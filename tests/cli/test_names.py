@@ -84,8 +84,7 @@ def test_jsonl_with_top_k_has_k_whatever_the_thresholds(predicted):
     assert {len(line["labels"]) for line in lines} == {1, 2}
 
 
-def test_jsonl_by_number(run, model, predicted):
-    assert predicted("--numbers")[1]["labels"] == [2]
+def test_jsonl_without_names_has_numbers(run, model, predicted):
     run.ok("train", "x.svm", *QUICK)
     assert predicted()[1]["labels"] == ["2"]
 

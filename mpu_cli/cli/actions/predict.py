@@ -142,7 +142,6 @@ class Output:
     # Labels with at least this probability. None: the thresholds of the model; for scores and both, and for records
     # with `top_k`, all labels.
     threshold: float | None = None
-    by_number: bool = False
     suggestible: Suggestible = EVERY_LABEL
     why: bool = False
     fill_implied: bool = False  # also the implied labels of an instance, beyond `top_k`; not for scores
@@ -243,7 +242,7 @@ def _lines(
     """Return the lines of some instances; the cells of each begin at one of `ends`, and end at the next.
 
     If labels have URIs, records contain them too: ``uris``, null for a label without one, or a last column. A table is
-    safe to open in a spreadsheet (`names.lines`). Labels are text, unless their numbers were requested.
+    safe to open in a spreadsheet (`names.lines`). Labels are text.
     """
     labels, values, names = model.label_ids[cells.columns], cells.probabilities, model.names
     if output.form == "labels":
@@ -253,8 +252,8 @@ def _lines(
     if output.form == "both":
         return label_and_score_lines(ends, labels, values, values >= output.thresholds(model)[cells.columns])
     is_table, has_uris = output.form == "tsv", names is not None and names.has_uris
-    named: dict[int, str | int] = {k: k if output.by_number else str(k) for k in np.unique(labels).tolist()}
-    if names is not None and not output.by_number:
+    named = {k: str(k) for k in np.unique(labels).tolist()}
+    if names is not None:
         named = {k: names.in_cell(k) if is_table else names.shown(k) for k in named}
     uris = {} if names is None else {k: names.uri(k) for k in named}
     texts = np.asarray(values, np.float32).astype("U").tolist()  # with as few digits as possible

@@ -12,7 +12,6 @@ import click
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli import bundle
 from mpu_cli.cli.actions import estimate_c
 from mpu_cli.cli.messages import QUESTIONS, detail, info, output_report, present
 from mpu_cli.cli.options import refuse_set
@@ -112,7 +111,6 @@ class Outputs:
     # A review file without decisions or, if `fill`, a copy of the data. None: neither is written.
     target: str | Path | None = None
     fill: bool = False
-    model: Path | None = None
     suggestible: Suggestible = EVERY_LABEL
     why: bool = False
 
@@ -167,7 +165,6 @@ def suggest(
     rules_file = _refuse_files(sources, outputs, options)
     model = filled = None
     with ExitStack() as stack:
-        save = None if outputs.model is None else stack.enter_context(bundle.Writer(outputs.model).held())
         data = read_training_data(sources, run, is_read_again=outputs.fill)
         asked = data.resolved(options)
         choice = replace(choice, columns=outputs.suggestible.beside(sources.file).of(data.ids, data.names))
@@ -178,8 +175,6 @@ def suggest(
             evidence = Evidence.of_training(result, data)
         warnings = data.warnings(evidence.estimates)
         found = find(evidence, data, data.ids, choice, data.implications, run, data.filled)
-        if save is not None and model is not None:
-            save(data.assembled(model, result, options, run, data.described()))
         if outputs.fill and outputs.target is not None:
             if rules_file is not None and data.implications is not None:
                 stack.enter_context(open_output(rules_file)).write(data.implications.lines().encode())
@@ -288,9 +283,8 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path 
         "--output": outputs.target,
         "the list beside --output": listed,
         "the rules beside --output": rules,
-        "--model": outputs.model,
     }
-    refuse_overlaps(inputs, written, ("--model",))
+    refuse_overlaps(inputs, written)
     refuse_unwritable(outputs.target)
     if outputs.fill:
         if isinstance(sources.file, Files):
@@ -329,12 +323,12 @@ def command(
             )
         options = replace(options, features=LINEAR)
     if questions is not None:
-        of_lists = "form", "top", "min_probability", "per_instance", "model", "why", "label_features"
+        of_lists = "form", "top", "min_probability", "per_instance", "why", "label_features"
         refuse_set(of_lists, "--questions trains no model and lists no suggestions: leave out {}.")
         output_report(ask(sources, outputs, questions, options, run), as_json, _print_questions)
         return
     if sources.scores is not None:
-        refuse_set(("model", "why", "label_features"), "--scores replaces training: leave out {}.")
+        refuse_set(("why", "label_features"), "--scores replaces training: leave out {}.")
         if options != Options(c=options.c, folds=options.folds, sample=options.sample):
             raise click.UsageError("--scores replaces training: leave out options of training.")
     made = suggest(
