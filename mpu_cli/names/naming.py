@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -314,7 +314,6 @@ def _fields(line: str, names: LabelNames | None) -> list[str]:
     plain = line.partition("#")[0].split()
     if "\t" not in line.strip() or (plain and all(map(is_number, plain))):
         return plain
-    fields = [field.strip() for field in line.split("\t")]
-    are_comments = (field.startswith("#") and (names is None or names.find(field) is None) for field in fields)
-    end = next((i for i, is_comment in enumerate(are_comments) if is_comment), len(fields))
-    return [field for field in fields[:end] if field]
+    columns = map(str.strip, line.split("\t"))
+    fields = takewhile(lambda text: not text.startswith("#") or (names and names.find(text) is not None), columns)
+    return list(filter(None, fields))

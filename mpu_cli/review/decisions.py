@@ -319,10 +319,7 @@ def _noted(source: str, comments: Iterable[tuple[int, str]]) -> tuple[str | None
 
 
 def label_number(text: str, number: str, names: LabelNames | None) -> int:
-    """Return the label with a number, or with a name if there are names; `NOTHING_ELSE` for ``*``.
-
-    ValueError if there is none, or if the number beside the text is that of another label.
-    """
+    """Return the label with a number or, given names, a name, perhaps beside its number; `NOTHING_ELSE` for ``*``."""
     if text == STAR:
         return NOTHING_ELSE
     if names is not None:

@@ -63,14 +63,14 @@ def with_value(text: str, name: str, value: object, encoder: json.JSONEncoder) -
     if outer in spans:
         begin, end = spans[outer]
         return text[:begin] + new + text[end:]
-    end = max((end for _, end in spans.values()), default=1)
+    end = max((end for _, end in spans.values()), default=text.index("{") + 1)
     new = f"{encoder.item_separator * bool(spans)}{encoder.encode(outer)}{encoder.key_separator}{new}"
     return text[:end] + new + text[end:]
 
 
 def _spans(text: str) -> dict[str, tuple[int, int]]:
     """Return where the value of each field of a JSON object begins and ends; of several with one name, the last."""
-    found, at = [], 1  # names and values, with their ends
+    found, at = [], text.index("{") + 1  # names and values, with their ends
     while text[at] != "}":
         if text[at] in " \t\r\n:,":
             at += 1

@@ -36,11 +36,13 @@ class Rewriter:
     `form`: {"jsonl", "csv", "tsv", "annif"}.
     `added`: the field, or column, that lists the added tags; empty: none. Of Annif's own formats, only CSV has such a
     field.
+    `skip_bad`: whether bad records are left as they are.
     """
 
-    def __init__(self, form: str, fields: Fields, added: str) -> None:
+    def __init__(self, form: str, fields: Fields, added: str, skip_bad: bool = False) -> None:
         self._form = form
         self._fields = fields
+        self._skip_bad = skip_bad
         self._is_corpus = is_corpus(form, fields)
         self._added = "" if self._is_corpus and form != "csv" else added
         self._columns: list[str] = []  # of a table, including the new ones
@@ -49,19 +51,16 @@ class Rewriter:
         self._are_numbers = False  # whether the tags of the last list were numbers
         self._list = ""  # the last list in one text
 
-    def written(
-        self, stream: Readable, source: str, change_of: Callable[[Record], Retagged], skip_bad: bool = False
-    ) -> Iterator[bytes]:
+    def written(self, stream: Readable, source: str, change_of: Callable[[Record], Retagged]) -> Iterator[bytes]:
         """Yield the records with their changes, and everything before, between and after them.
 
-        `skip_bad`: whether bad records are left as they are.
         Raises InputError (a record is bad, its change raises a ValueError or cannot be written, or the field to add
         already exists).
         """
         taken: list[bytes] = []  # lines that have been read but not written
-        encoding = getattr(stream, "encoding", "utf-8")
-        next_line = 1
-        for record in RecordReader(Watched(stream, taken.append), source, self._form, self._fields).good(skip_bad):
+        watched = Watched(stream, taken.append)
+        encoding, next_line = watched.encoding, 1
+        for record in RecordReader(watched, source, self._form, self._fields).good(self._skip_bad):
             lines = [line.decode(errors=_AS_THEY_ARE) for line in BytesIO(b"".join(taken))]
             taken.clear()
             before, own = lines[: record.line - next_line], lines[record.line - next_line :]
@@ -103,11 +102,9 @@ class Rewriter:
         is_ascii = row.removeprefix("\ufeff").isascii() or "\\u" in row
         separators = None if ": " in row else (",", ":")
         encoder = json.JSONEncoder(ensure_ascii=is_ascii, separators=separators, allow_nan=False)
-        start = row.index("{")
-        new = row[start:]
         for name, value in values.items():
-            new = with_value(new, name, value, encoder)
-        return row[:start] + new + end
+            row = with_value(row, name, value, encoder)
+        return row + end
 
     def _with_columns(self, lines: list[str], table: Table) -> list[str]:
         """Return the lines up to the first record, with the names of new columns added."""

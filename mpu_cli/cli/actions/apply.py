@@ -182,9 +182,9 @@ def command(
             counts["changed"] += bool(change.added or change.removed)
             return change
 
-        rewriter = Rewriter(chosen, replace(vectorization.fields, group=""), added)
         skip_bad = made_from is not None and made_from.skip_bad
-        for part in rewriter.written(stream, str(source), change_of, skip_bad):
+        rewriter = Rewriter(chosen, replace(vectorization.fields, group=""), added, skip_bad)
+        for part in rewriter.written(stream, str(source), change_of):
             out.write(part)
         is_another = made_from is not None and stream.content()[1] != made_from.sha256
         if ids is None and (is_another or counts["records"] != len(dataset)):
