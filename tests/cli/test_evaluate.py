@@ -78,6 +78,7 @@ def test_a_model_is_evaluated_as_its_predictions(digits, trained, report):
     assert_close(report(digits[1], trained / "digits.mpu"), report(digits[1], trained / "both.txt"))
     options = ("--per-label", "--calibration", "--c", 0.9)
     of_model, of_file = (report(digits[1], trained / name, *options) for name in ("digits.mpu", "both.txt"))
+    assert [row.pop("name") for row in of_model["per_label"]][:2] == ["zero", "one"]  # those that the model keeps
     assert of_model["per_label"] == of_file["per_label"]
     assert of_model["calibration"]["expected"] == pytest.approx(of_file["calibration"]["expected"])
 

@@ -57,6 +57,9 @@ def test_names_beside_the_data_are_found_and_said(run, folder):
     assert records(run("predict", "x.mpu", "new.svm", "--format", "jsonl").stdout)[1]["labels"] == [
         "Digital television"
     ]
+    (folder / "t.labels").write_text("names\nof\nother\nlabels\n")
+    report = run.json("evaluate", (folder / "x.svm").rename("t.svm"), "x.mpu", "--per-label")
+    assert [row["name"] for row in report["per_label"]] == ["news", "Digital television", "=1+1", "news"]
 
 
 def test_a_model_without_names_is_the_same_bytes_but_for_the_names(run, folder, model):

@@ -286,7 +286,9 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
             raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")
         report["calibration"] = {**reliability.summary(), "bins": reliability.rows()}
     if metrics.per_label:
-        if not metrics.reviewed:
+        if model is not None and model.names is not None and metrics.naming.file is None:
+            all_names = model.names
+        elif not metrics.reviewed:
             all_names = truth.sidecars.names_of(metrics.naming, counts.labels)
         names = [all_names.name(label) for label in counts.labels.tolist()] if all_names else None
         report["per_label"] = per_label_report(counts, c, names)
