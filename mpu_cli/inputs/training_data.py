@@ -323,6 +323,9 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     if isinstance(sources.file, Files):
         refuse_filled(sources.file, "several FILEs have their instances renumbered; learn from this file only")
     file = read(sources.file, reading, run, contents=sidecars.contents)
+    for path, state in zip(files_of(sources.file), states, strict=True):
+        if state_of(path) not in (state, None):
+            raise InputError(path, "has changed while it was read; train when it is complete, or on a copy of it")
     labels, ids = file.occurring_labels()
     names = sidecars.names_of(sources.naming, ids)
     data = TrainingData(

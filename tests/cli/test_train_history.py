@@ -5,6 +5,7 @@ import os
 import pytest
 
 from mpu_cli.cli.actions.train import append
+from mpu_cli.inputs import training_data
 from tests.cli.tables import records
 from tests.cli.training import QUICK, message
 from tests.forked import PROCESSES
@@ -51,6 +52,13 @@ def test_each_training_adds_a_line(run, tiny, history):
     assert first["annotations"] > 0
     assert first["seconds"] > 0
     assert second["c"] == 1
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(run, tiny, monkeypatch):
+    """The model had learned from a part of it."""
+    text, of_file = tiny.read_text(), training_data.read
+    monkeypatch.setattr(training_data, "read", lambda *of, **how: (of_file(*of, **how), tiny.write_text(2 * text))[0])
+    assert "has changed while it was read" in run("train", tiny, *QUICK).stderr
 
 
 def test_a_failed_training_adds_its_error(run, tmp_path, history):
