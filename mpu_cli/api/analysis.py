@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
+from sklearn.utils import check_consistent_length
 
 from mpu_cli.api import arrays, parameters
 from mpu_cli.api.arrays import Annotations
@@ -14,6 +15,7 @@ from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.core import stacking
 from mpu_cli.core.calibration import Calibration, HeldOut
 from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
@@ -69,8 +71,7 @@ def estimate_c(
     scores : array_like, shape (n, q), optional
         Pr(s=1 | x), of being annotated, from any classifier of annotated against unannotated that has not seen the
         instance, as by `sklearn.model_selection.cross_val_predict`; not Pr(y=1 | x), of being true, as by `out_of_fold`
-        or `calibrate`. bbe uses only their order, as float32: differences below 6e-8 near 1 are lost. e1, e2 and e3
-        refuse scores that are clearly too large.
+        or `calibrate`. bbe uses only their order, in float32; e1, e2 and e3 refuse scores that are clearly too large.
     per_label : bool
         Whether to return c of each label: the overall c, unless labels clearly differ.
     method : {"bbe", "e1", "e2", "e3"}
@@ -131,7 +132,9 @@ def _with_features(X: Any, y: Any, scores: Any, annotations: Annotations) -> tup
     if (X is None) == (scores is None):
         raise DataError("give either features (X) or out-of-fold scores (scores=)")
     if scores is None:
-        return replace(annotations, features=arrays.features(X, annotations.labels)), None
+        matrix = arrays.checked(X, "X", dtype=np.float32, ensure_min_features=1)
+        check_consistent_length(matrix, annotations.labels)
+        return replace(annotations, features=arrays.as_csr(matrix)), None
     return annotations, annotations.of_scores(scores, y)
 
 
@@ -139,8 +142,9 @@ def _held_out(y: Any, scores: Any, c: Any, verified: Any, name: str = "scores") 
     """Check annotations, the scores of their cells, and their label frequency."""
     annotations = _annotations(y, verified)
     P = annotations.of_scores(scores, y, name)
-    c = in_order_of(columns_of(y), c, "c")
-    return annotations, HeldOut(P, annotations.labels, parameters.frequency(c, annotations))
+    rates = parameters.rates(in_order_of(columns_of(y), c, "c"), annotations)
+    frequency = LabelFrequency.of(rates, P.shape, annotations.verified)
+    return annotations, HeldOut(P, annotations.labels, frequency)
 
 
 class CheckedCalibration(Calibration):
@@ -386,8 +390,7 @@ def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verifi
             "sklearn.model_selection.cross_val_predict(..., method='predict_proba'), and give them to estimate_c, "
             "calibrate, missing_labels and choose_thresholds"
         )
-    annotations = _annotations(y, verified, _DRAWN)
-    annotations = replace(annotations, features=arrays.features(X, annotations.labels))
+    annotations, _ = _with_features(X, y, None, _annotations(y, verified, _DRAWN))
     chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
     options, run = parameters.options(chosen, annotations), parameters.run_of(chosen)
     refuse_large_predictions(*annotations.labels.shape)

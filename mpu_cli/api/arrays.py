@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.preprocessing import MultiLabelBinarizer
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from mpu_cli.core.features import only_entries
@@ -262,13 +262,6 @@ def _is_unknown(value: Any) -> bool:
 
 
 _ARE_UNKNOWN = np.frompyfunc(_is_unknown, 1, 1)
-
-
-def features(X: Any, y: Any) -> csr_array:
-    """Check features given with an indicator matrix, outside an estimator; n x D, float32."""
-    matrix = checked(X, "X", dtype=np.float32, ensure_min_features=1)
-    check_consistent_length(matrix, y)
-    return as_csr(matrix)
 
 
 def label_features(V: Any, q: int, width: int) -> csr_array:

@@ -307,8 +307,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         for warning in data.warnings(result.chosen.estimates):
             warnings.warn(warning, MpuWarning, stacklevel=2)
         model = data.assembled(predictor, result, options, run, files={})
-        is_sparse = arrays.are_label_sets(y) or issparse(y)
-        return self._become(model, columns, named, is_sparse)
+        return self._become(model, columns, named, sparse=arrays.are_label_sets(y) or issparse(y))
 
     def predict_top(self, X: Any, k: int = 5) -> csr_array:
         """Predict the most probable labels, whether or not they reach their threshold.

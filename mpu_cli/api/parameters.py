@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from mpu_cli.api.arrays import Annotations
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, refuse_refuted
+from mpu_cli.core.frequency.label_frequency import refuse_refuted
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
 from mpu_cli.core.predictions import Cells
@@ -109,12 +108,7 @@ def questions(chosen: Mapping[str, Any], annotations: Annotations, n: int, score
     return replace(drawn, columns=annotations.columns[drawn.columns])
 
 
-def frequency(c: ArrayLike, annotations: Annotations) -> LabelFrequency:
-    """Return the label frequency of all cells, from one number, or from one for each of the caller's labels."""
-    return LabelFrequency.of(_of_labels(c, annotations), annotations.labels.shape, annotations.verified)
-
-
-def _of_labels(c: Any, annotations: Annotations) -> np.ndarray:
+def rates(c: Any, annotations: Annotations) -> np.ndarray:
     """Return c of each learned label, from one number, or from one for each of the caller's labels.
 
     DataError if the annotations contradict c.
@@ -124,9 +118,9 @@ def _of_labels(c: Any, annotations: Annotations) -> np.ndarray:
         raise DataError(
             f"c has shape {np.shape(c)}, and y has {counted(width, 'label')}: give one number, or one for each"
         )
-    rates = annotations.of_labels(np.broadcast_to(np.asarray(c, float), (width,)))
-    refuse_refuted(rates, annotations.labels, annotations.verified, lambda k: str(annotations.columns[k]))
-    return rates
+    of_labels = annotations.of_labels(np.broadcast_to(np.asarray(c, float), (width,)))
+    refuse_refuted(of_labels, annotations.labels, annotations.verified, lambda k: str(annotations.columns[k]))
+    return of_labels
 
 
 def missing_labels(evidence: Evidence, annotations: Annotations, top: int | None) -> Cells:
@@ -140,8 +134,8 @@ def options(chosen: Mapping[str, Any], annotations: Annotations) -> Options:
     """Return the chosen options, with c for the learned labels; DataError if the annotations contradict c."""
     values = {name: chosen[name] for name in options_of(Options)}
     if (c := values["c"]) is not None:
-        rates = _of_labels(c, annotations)
-        values["c"] = rates if np.ndim(c) else c
+        of_labels = rates(c, annotations)
+        values["c"] = of_labels if np.ndim(c) else c
     return Options(**values)
 
 

@@ -21,11 +21,10 @@ def in_order_of(names: Any, values: Any, name: str, whose: str = "y") -> Any:
     if own is None:
         return values
     wanted = list(range(len(own))) if names is None else list(names)
-    if wanted == own or len(wanted) != len(own):  # what has another shape may broadcast, or is refused for its shape
-        return values
-    if different := [*(Counter(wanted) - Counter(own)), *(Counter(own) - Counter(wanted))]:
-        if list(range(len(own))) in (own, wanted):
-            return values
+    different = [*(Counter(wanted) - Counter(own)), *(Counter(own) - Counter(wanted))]
+    if wanted == own or len(wanted) != len(own) or (different and list(range(len(own))) in (own, wanted)):
+        return values  # what has another shape may broadcast, or is refused for its shape
+    if different:
         raise DataError(
             f"{name} and {whose} differ in their columns: {different[0]!r} is not in both; give the same, or an array"
         )

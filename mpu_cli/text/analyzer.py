@@ -110,7 +110,10 @@ def analyzer_of(options: TextOptions) -> Analyzer:
     def of_words(text: str) -> Iterator[str]:
         words = _WORD.findall(_folded(text))
         stem = stems.get(first if len(stems) < 2 else language_of(text) or first)
-        return _ngrams_of_words(words if stem is None else [stem(word) for word in words], lengths)
+        words = words if stem is None else [stem(word) for word in words]
+        return chain.from_iterable(
+            map(" ".join, zip(*(islice(words, i, None) for i in range(n)), strict=False)) for n in lengths
+        )
 
     return of_words
 
@@ -139,12 +142,6 @@ def _title(text: str, end: str) -> str | None:
     """Return the text before the first line end, or dash; None if it is too long, or nothing follows it."""
     title, *rest = _TITLE_ENDS[end].split(text.strip(), maxsplit=1)
     return title if rest and len(title.split(maxsplit=_LONGEST_TITLE)) <= _LONGEST_TITLE else None
-
-
-def _ngrams_of_words(words: list[str], lengths: range) -> Iterator[str]:
-    return chain.from_iterable(
-        map(" ".join, zip(*(islice(words, i, None) for i in range(n)), strict=False)) for n in lengths
-    )
 
 
 def _ngrams_of_characters(words: Iterable[str], lengths: range) -> Iterator[str]:
