@@ -99,7 +99,7 @@ def apply() -> None:
     option(
         "--scheme",
         ("uniform", "label"),
-        "uniform: all labels alike. label: each label at its own rate; their mean is --missing-rate.",
+        "uniform: all labels alike. label: each label at its own rate, drawn around --missing-rate.",
         default="uniform",
     ),
     option("--removed FILE", str, "Write the removed labels to FILE: lines `instance<TAB>label`."),

@@ -262,7 +262,7 @@ def training_files(*others: click.Option) -> Group:
         option(
             "--fully-labelled MORE.svm",
             FILE,
-            "Also learn from these instances, whose label sets are complete.",
+            "Also learn from these instances with complete label sets; drawn at random, if c is to come from them.",
             multiple=True,
         ),
         option(

@@ -29,8 +29,9 @@ def output_of(command: str, folder: Path) -> bytes:
     ("which", "files", "expected"),
     [
         ("ARFF", {"news.arff": ARFF + b"@data\n\n0.5,2,1,1\n0,3,0,0\n1, 4, 0, 1\n"}, DATA),
+        ("ARFF", {"news.arff": ARFF + b"@data\r\n\r\n0.5,2,true,'yes'\r\n0,3,FALSE,no\r\n1,4,f,TRUE\r\n"}, DATA),
         ("ARFF", {"news.arff": ARFF + b"@DATA\n{0 0.5,1 2,2 1,3 1}\n{0 0,1 3}\n{0 1, 1 4, 3 1}\n"}, DATA),
-        ("a table of numbers", {"news.csv": b"f,g,a,b\n0.5,2,1,1\n0,3,0,0\n1,4,0,1\n"}, FROM_1),
+        ("a table of numbers below a heading", {"news.csv": b"f,g,a,b\n0.5,2,1,1\n0,3,0,0\n1,4,0,1\n"}, FROM_1),
         ("labels as vectors of 0 and 1", {"news.txt": b"1,1 0:0.5 1:2\n0,0 0:0 1:3\n0,1 0:1 1:4\n"}, DATA),
         ("labels with semicolons or bars between them", {"news.txt": b"0;1 0:0.5 1:2\n 0:0 1:3\n1 0:1 1:4\n"}, DATA),
         (
