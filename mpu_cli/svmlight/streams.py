@@ -179,8 +179,7 @@ def bytes_of(source: Source) -> Bytes | None:
     return Bytes(sum(file.stat().st_size for file in files)) if all(map(Path.is_file, files)) else None
 
 
-@contextmanager
-def open_input(source: str | Path) -> Iterator[Readable]:
+def open_input(source: str | Path) -> AbstractContextManager[Readable]:
     """Open a file for reading, decompressed if its suffix is in `COMPRESSED`, or its first bytes indicate it.
 
     `source`: a file, a URL, or ``-`` for standard input.
@@ -189,12 +188,7 @@ def open_input(source: str | Path) -> Iterator[Readable]:
     in two files do not match).
     """
     pair = _pair(source)
-    if pair is None:
-        with _opened(source) as stream:
-            yield stream
-    else:
-        with Joined(_joined(pair)) as stream:
-            yield stream
+    return _opened(source) if pair is None else Joined(_joined(pair))
 
 
 def labels_beside(source: str | Path) -> Path | None:
@@ -397,25 +391,21 @@ def open_output(target: str | Path, beside: ExitStack | None = None) -> Iterator
     `beside`: other outputs, which are closed once this one is completely on the disk, and appear before it: so both
     exist, or neither.
     """
+    if (suffix := compression_named(target)) not in (None, *COMPRESSED):
+        raise MpuError(
+            f"{target}: nothing is written in the format {suffix}; name it {', '.join(COMPRESSED)}, or without such a "
+            "suffix"
+        )
+    raw: BinaryIO | None = None
     try:
-        with ExitStack() as stack:
-            suffix = compression_named(target)
-            if suffix not in (None, *COMPRESSED):
-                raise MpuError(
-                    f"{target}: nothing is written in the format {suffix}; name it {', '.join(COMPRESSED)}, or "
-                    "without such a suffix"
-                )
-            try:
-                raw = stack.enter_context(_destination(target))
-            except OSError as error:
-                raise MpuError(f"{shown(target, 'output')}: cannot be written: {error.strerror}") from error
+        with _destination(target) as raw:
             with _compressed(raw, target) as out:
                 yield out
             raw.flush()
             if beside is not None:
                 beside.close()
     except OSError as error:
-        if error.errno in NO_ROOM:
+        if raw is None or error.errno in NO_ROOM:
             raise MpuError(f"{shown(target, 'output')}: cannot be written: {error.strerror}") from error
         raise
 
@@ -501,12 +491,10 @@ def blocks(stream: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> Ite
         yield first_line, last
 
 
-Open = Callable[[], AbstractContextManager[Readable]]
-OpenSource = Callable[[str | Path], AbstractContextManager[Readable]]
-
-
 @contextmanager
-def read_twice(source: str | Path, opened: OpenSource = open_input) -> Iterator[Open]:
+def read_twice(
+    source: str | Path, opened: Callable[[str | Path], AbstractContextManager[Readable]] = open_input
+) -> Iterator[Callable[[], AbstractContextManager[Readable]]]:
     """Yield a function that opens a file as often as it is called; errors as for `opened`.
 
     Sources that cannot be read twice (standard input, a pipe) are first copied to a temporary file.
