@@ -215,7 +215,19 @@ def _parse_feature(token: bytes, reading: Reading) -> tuple[int, float]:
             f"{_COLON_MISSING[reading.scores]}"
         )
     index = _parse_id(index_text, "index")
-    return index, _parse_value(value_text, index) if colon else 1.0
+    if not colon:
+        return index, 1.0
+    if not _VALUE.fullmatch(value_text):
+        raise ValueError(
+            f"value {_quote(value_text)} of index {index} is not a finite number, such as 0.5; write one, or leave the "
+            "index out"
+        )
+    value = float(value_text)
+    if abs(value) >= FLOAT32_OVERFLOW:
+        raise ValueError(
+            f"value {_quote(value_text)} of index {index} is too large; scale the values (float32 ends at 3.4e38)"
+        )
+    return index, value
 
 
 def _parse_id(text: bytes, name: str) -> int:
@@ -225,20 +237,6 @@ def _parse_id(text: bytes, name: str) -> int:
     if len(digits) > len(str(MAX_ID)) or int(digits) > MAX_ID:
         raise ValueError(f"{name} {_quote(text)} is beyond {MAX_ID}, the largest possible")
     return int(digits)
-
-
-def _parse_value(text: bytes, index: int) -> float:
-    if not _VALUE.fullmatch(text):
-        raise ValueError(
-            f"value {_quote(text)} of index {index} is not a finite number, such as 0.5; write one, or leave the index "
-            "out"
-        )
-    value = float(text)
-    if abs(value) >= FLOAT32_OVERFLOW:
-        raise ValueError(
-            f"value {_quote(text)} of index {index} is too large; scale the values (float32 ends at 3.4e38)"
-        )
-    return value
 
 
 def _float32(value: float) -> float:
