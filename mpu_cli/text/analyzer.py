@@ -121,8 +121,7 @@ def analyzer_of(options: TextOptions) -> Analyzer:
 def lead_of(text: str, lead: str | int) -> str:
     """Return the beginning of a text: its title, if one ends as `lead` specifies, or else its first words."""
     if isinstance(lead, str):
-        title = _title(text, lead)
-        if title is not None:
+        if (title := _title(text, lead)) is not None:
             return title
         lead = _FIRST_WORDS
     return " ".join(text.split(maxsplit=lead)[:lead])

@@ -236,8 +236,7 @@ def read_skos(source: str | Path) -> Iterator[Concept]:
     names: defaultdict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     others: defaultdict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     broader: defaultdict[str, set[str]] = defaultdict(set)
-    concepts, deprecated = set(), set()
-    not_concepts = set()
+    concepts, not_concepts, deprecated = set(), set(), set()
     for subject, predicate, value in _statements(source):
         if not isinstance(subject, NamedNode):
             continue
