@@ -73,7 +73,6 @@ _cluster_option = option(
     option("--fill-implied", bool, "Also add the broader tags that the tags of a record imply."),
     option("--data FILE", FILE, "Data file that `mpu vectorize` made of RECORDS. Default: the one beside it."),
     option("--format", FORMATS, "Format of RECORDS.  [default: by its name]", name="form"),
-    option("--added FIELD", str, "Field that lists the added tags; '' for none.", default="added"),
     reading_options,
     json_option,
 )
@@ -81,7 +80,7 @@ def apply() -> None:
     """Write accepted tags back into RECORDS.
 
     RECORDS are the texts that `mpu vectorize` converted. NEW contains the same records, with the accepted tags;
-    unchanged records are copied byte for byte, except for the new column of a table. Records are matched by id, or by
+    unchanged records are copied byte for byte. Records are matched by id, or by
     order if they have none.
 
     \b

@@ -11,7 +11,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import composed
 from mpu_cli.svmlight.streams import Readable, Watched
-from mpu_cli.text.fields import holder, listed, relisted, value_of, with_value
+from mpu_cli.text.fields import listed, relisted, value_of, with_value
 from mpu_cli.text.records import Fields, Record, RecordReader, Row, Table, clean, is_corpus, subject
 
 _LINE_END = "\r\n"
@@ -34,18 +34,15 @@ class Rewriter:
     A changed record is a table row with the values of all other fields, or a JSON object with all else unchanged.
 
     `form`: {"jsonl", "csv", "tsv", "annif"}.
-    `added`: the field, or column, that lists the added tags; empty: none. Of Annif's own formats, only CSV has such a
-    field.
     `skip_bad`: whether bad records are left as they are.
     """
 
-    def __init__(self, form: str, fields: Fields, added: str, skip_bad: bool = False) -> None:
+    def __init__(self, form: str, fields: Fields, skip_bad: bool = False) -> None:
         self._form = form
         self._fields = fields
         self._skip_bad = skip_bad
         self._is_corpus = is_corpus(form, fields)
-        self._added = "" if self._is_corpus and form != "csv" else added
-        self._columns: list[str] = []  # of a table, including the new ones
+        self._columns: list[str] = []  # of a table, including new ones for tags
         self._dialect: dict[str, Any] = {}  # of a table
         self._mark = "1"  # the value of the last true field that is a tag
         self._are_numbers = False  # whether the tags of the last list were numbers
@@ -54,8 +51,7 @@ class Rewriter:
     def written(self, stream: Readable, source: str, change_of: Callable[[Record], Retagged]) -> Iterator[bytes]:
         """Yield the records with their changes, and everything before, between and after them.
 
-        Raises InputError (a record is bad, its change raises a ValueError or cannot be written, or the field to add
-        already exists).
+        Raises InputError (a record is bad, or its change raises a ValueError or cannot be written).
         """
         taken: list[bytes] = []  # lines that have been read but not written
         watched = Watched(stream, taken.append)
@@ -84,19 +80,16 @@ class Rewriter:
         yield b"".join(taken).decode(errors=_AS_THEY_ARE).encode(encoding, _AS_THEY_ARE)
 
     def _record(self, text: str, of: Row, change: Retagged) -> str:
-        fields = of.fields
-        place = holder(fields, self._added) if self._added else None
-        if place is not None and place[1] in place[0]:
-            raise ValueError(f"there is a field {self._added!r} already; name another one by --added")
-        values = self._changed(fields, change) if change.added or change.removed else {}
-        if self._added and change.added:
-            values[self._added] = self._tags(None, change.added, frozenset()) if self._columns else list(change.added)
+        values = self._changed(of.fields, change) if change.added or change.removed else {}
+        if not values:
+            return text
         row = text.rstrip(_LINE_END)
         end = text[len(row) :]
         if self._columns:
-            return self._table_row(row, of.cells, values) + end
-        if not values:
-            return text
+            cells = of.cells + [""] * (len(self._columns) - len(of.cells))
+            for name, value in values.items():
+                cells[self._columns.index(name)] = str(value)
+            return self._csv(cells) + end
         if self._form != "jsonl":
             return "\t".join([row.partition("\t")[0], *map(str, values.values())]) + end
         is_ascii = row.removeprefix("\ufeff").isascii() or "\\u" in row
@@ -112,20 +105,11 @@ class Rewriter:
         text = row.rstrip(_LINE_END)
         quoting = csv.QUOTE_ALL if text.removeprefix("\ufeff").startswith('"') else csv.QUOTE_MINIMAL
         self._dialect = {"delimiter": table.delimiter, "quoting": quoting}
-        new = [name for name in (*self._fields.tags, self._added) if name and name not in table.names]
+        new = [name for name in self._fields.tags if name not in table.names]
         self._columns = table.names + new
         added = "".join(f"{table.delimiter}{self._csv([name])}" for name in new)
         lines[table.lines] = [text, added, row[len(text) :]]
         return lines
-
-    def _table_row(self, row: str, cells: list[str], values: Mapping[str, object]) -> str:
-        short = len(self._columns) - len(cells)
-        if not values:
-            return row + self._dialect["delimiter"] * short * bool(self._added)
-        cells = cells + [""] * short
-        for name, value in values.items():
-            cells[self._columns.index(name)] = str(value)
-        return self._csv(cells)
 
     def _csv(self, cells: list[str]) -> str:
         out = StringIO()

@@ -38,6 +38,11 @@ def objects(path):
     return records(path.read_text())
 
 
+def added(before, after):
+    both = zip(objects(before), objects(after), strict=True)
+    return [[tag for tag in new["tags"] if tag not in old["tags"]] for old, new in both]
+
+
 def test_only_tags_change(run, collection, decided, tmp_path):
     books, new = collection(), tmp_path / "new.jsonl"
     checked = decided("1 car yes", "1 food no", "2 fruit yes", "3 food no", "4 car yes", "4 * no")
@@ -45,9 +50,9 @@ def test_only_tags_change(run, collection, decided, tmp_path):
     assert result.stderr.endswith("4 records, 2 of them changed: 2 tags added (2 decided), 0 removed\n")
     before, after = books.read_text().splitlines(), new.read_text().splitlines()
     assert [old == line for old, line in zip(before, after, strict=True)] == [False, True, True, False]
-    assert objects(new)[0] == objects(books)[0] | {"tags": ["fruit", "food", "car"], "added": ["car"]}
-    assert objects(new)[3] == objects(books)[3] | {"tags": ["car"], "added": ["car"]}
-    assert list(objects(new)[0]) == ["n", "id", "tags", "text", "more", "added"]
+    assert objects(new)[0] == objects(books)[0] | {"tags": ["fruit", "food", "car"]}
+    assert objects(new)[3] == objects(books)[3] | {"tags": ["car"]}
+    assert list(objects(new)[0]) == ["n", "id", "tags", "text", "more"]
 
 
 def test_a_tag_is_written_as_its_uri_if_its_name_is_ambiguous_or_as_its_notation(run, decided, tmp_path):
@@ -71,7 +76,6 @@ def test_rejected_tags_are_removed_where_that_is_asked(run, collection, decided,
     others = dict.fromkeys(("added", "decided", "suggested", "implied", "absent"), 0)
     assert report == {"records": 4, "changed": 1, "removed": 1, "warnings": []} | others
     assert [row["tags"] for row in objects(new)] == [["fruit"], ["fruit"], ["car"], []]
-    assert not any("added" in row for row in objects(new))
 
 
 def test_a_field_called_subjects_is_no_corpus_of_annif(run, decided, tmp_path):
@@ -80,7 +84,7 @@ def test_a_field_called_subjects_is_no_corpus_of_annif(run, decided, tmp_path):
     data = tmp_path / "data.svm"  # its name says nothing: that it was made of the records is enough
     run.ok("vectorize", books, "--tags", "subjects", "-o", data, "-q", "--min-df", 1)
     run.ok("apply", books, "--reviewed", decided("1 car yes"), "-o", new)
-    assert objects(new)[0] == rows[0] | {"subjects": ["fruit", "food", "car"], "added": ["car"]}
+    assert objects(new)[0] == rows[0] | {"subjects": ["fruit", "food", "car"]}
     assert objects(new)[1:] == rows[1:]
 
 
@@ -95,14 +99,14 @@ def test_suggestions_count_from_a_probability_unless_decided(run, collection, de
     checked = decided("4 food no", "1 food yes", "1 car yes", *(f"{i} fruit no" for i in range(1, 5)))
     result = run("apply", books, *options, "--reviewed", checked, "-o", new, "--yes")
     assert result.stderr.endswith("changed: 2 tags added (1 decided, 1 suggested), 0 removed\n")
-    assert [row.get("added") for row in objects(new)] == [["car"], ["car"], None, None]
+    assert added(books, new) == [["car"], ["car"], [], []]
 
     new.unlink()
     refused = run("apply", books, *options, "-o", new)
     assert (refused.exit_code, new.exists()) == (1, False)
     assert "1 decision cannot show how many of the list are right" in refused.stderr
     run.ok("apply", books, *options, "--yes", "-o", new)
-    assert [row.get("added") for row in objects(new)] == [["car"], ["car"], None, ["food"]]
+    assert added(books, new) == [["car"], ["car"], [], ["food"]]
     nothing = run("apply", books, "--suggestions", suggestions, "--min-probability", 0.99, "--yes", "-o", new)
     assert "no suggestion was added" in nothing.stderr
 
@@ -114,7 +118,7 @@ def test_what_a_person_rejected_is_not_added_by_its_probability(run, collection,
     options = "--suggestions", file(suggested, "missing.tsv"), "--min-probability", 0.8, "--yes"
     one, other = decided("1 car no", "3 * no"), file(f"{HEADER}1\tcar\tyes\n", "other.tsv")
     run.ok("apply", books, *options, "--reviewed", one, "--reviewed", other, "-o", new)
-    assert [row.get("added") for row in objects(new)] == [None, ["car"], None, None]
+    assert added(books, new) == [[], ["car"], [], []]
 
 
 def test_records_are_matched_by_their_ids(run, collection, decided, tmp_path):
@@ -133,7 +137,7 @@ def test_records_are_matched_by_their_ids(run, collection, decided, tmp_path):
 def test_records_without_ids_are_matched_by_their_order(run, collection, decided, tmp_path):
     books, new = collection(ids=False), tmp_path / "new.jsonl"
     checked = decided("4 car yes")
-    run.ok("apply", books, "--reviewed", checked, "-o", new, "--added", "")
+    run.ok("apply", books, "--reviewed", checked, "-o", new)
     assert objects(new)[3] == objects(books)[3] | {"tags": ["car"]}
     lines, options = books.read_bytes().splitlines(keepends=True), ("--reviewed", checked, "-o", new)
     new.unlink()
@@ -166,7 +170,6 @@ def test_bad_records_that_were_left_out_are_copied(run, decided, tmp_path):
         (["9 car yes"], (), "there is no instance 9"),
         (["1 9 yes"], (), "label 9 has no name, so it cannot be added here"),
         (["1 carr yes"], (), "carr"),
-        (["1 car yes"], ("--added", "more"), "there is a field 'more' already; name another one by --added"),
         (["1 car yes"], ("--data", "nowhere.svm"), "nowhere"),
     ],
 )
@@ -204,5 +207,5 @@ def test_a_table_keeps_its_encoding(run, decided, tmp_path, encoding):
     books, new = tmp_path / "books.csv", tmp_path / "new.csv"
     books.write_bytes(before.encode(encoding))
     run.ok("vectorize", books, "--separator", ",", "--min-df", 1, "-q", "-o", tmp_path / "books.svm")
-    run.ok("apply", books, "--reviewed", decided("2 müde yes"), "--added", "", "-o", new)
+    run.ok("apply", books, "--reviewed", decided("2 müde yes"), "-o", new)
     assert new.read_bytes() == before.replace("pear;", "pear;müde").encode(encoding)

@@ -42,12 +42,12 @@ def test_the_page_shows_the_text_of_each_record(run, books, tmp_path):
 def test_tags_are_added_and_removed_where_they_are(run, books, tmp_path):
     checked, new = tmp_path / "checked.tsv", tmp_path / "new.jsonl"
     checked.write_text("instance\tlabel\tverdict\n1\tfood\tyes\n2\tfood\tno\n4\tcar\tyes\n")
-    options = "--reviewed", checked, "--remove-rejected", "--added", "meta.added"
+    options = "--reviewed", checked, "--remove-rejected"
     run.ok("apply", books, *options, "-o", new)
     before, after = (rows_of(path.read_text()) for path in (books, new))
-    before[0]["meta"] |= {"tags": ["fruit", "food"], "added": ["food"]}
+    before[0]["meta"] |= {"tags": ["fruit", "food"]}
     before[1]["meta"] |= {"tags": ["fruit"]}
-    before[3]["meta"] |= {"tags": ["car"], "added": ["car"]}
+    before[3]["meta"] |= {"tags": ["car"]}
     assert after == before
     run.ok("vectorize", new, "--like", tmp_path / "books.svm", "-o", tmp_path / "new.svm")
     fruit, food, car = (labels_of(tmp_path / "books.svm")[i] for i in (0, 1, 2))

@@ -19,17 +19,17 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
     max_leaves=4,
 )
-names = st.text(max_size=4).filter(lambda name: name.strip() not in ("text", "tags", "id", "added"))
+names = st.text(max_size=4).filter(lambda name: name.strip() not in ("text", "tags", "id"))
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=6)
 tag_sets = st.sets(st.sampled_from(TAGS))
 
 
-def rewritten(data: bytes, form: str, change: Retagged, added: str = "added") -> str:
+def rewritten(data: bytes, form: str, change: Retagged) -> str:
     def own(record):
         tags = tuple(tag for tag in change.added if tag not in record.tags)
         return Retagged(tags, change.removed.intersection(record.tags))
 
-    return written(Rewriter(form, DEFAULT_FIELDS, added), data, own)
+    return written(Rewriter(form, DEFAULT_FIELDS), data, own)
 
 
 def written(rewriter: Rewriter, data: bytes, change_of) -> str:
@@ -61,8 +61,6 @@ def test_objects(rows, added, removed):
     for old, line, new_line in zip(before, lines, text.split("\n"), strict=False):
         new = json.loads(new_line)
         expected = old | {"tags": retagged(old["tags"], change)}
-        if more := [tag for tag in change.added if tag not in old["tags"]]:
-            expected["added"] = more
         assert new == expected
         assert list(new) == list(expected)
         if expected == old:
@@ -85,18 +83,17 @@ def test_tables(form, rows, added, removed, between):
     writer.writerows([note, "x", between.join(sorted(tags)), "end"] for note, tags in rows)
     text = rewritten(out.getvalue().encode(), form, change)
     header, *after = csv.reader(StringIO(text, newline=""), delimiter=delimiter)
-    assert header == ["note", "text", "tags", "", "added"]
-    for (note, tags), (new_note, _, new_tags, end, more) in zip(rows, after, strict=True):
+    assert header == ["note", "text", "tags", ""]
+    for (note, tags), (new_note, _, new_tags, end) in zip(rows, after, strict=True):
         assert (new_note, end) == (note, "end")
         assert [tag.strip() for tag in new_tags.split(";") if tag] == retagged(sorted(tags), change)
-        assert more == ";".join(tag for tag in change.added if tag not in tags)
 
 
 def test_records_without_tags_get_the_field():
-    assert rewritten(b'{"text": "x"}', "jsonl", Retagged(("c",))) == '{"text": "x", "tags": ["c"], "added": ["c"]}'
-    assert rewritten(b"text\nx\n", "csv", Retagged(("c", "d"))) == "text,tags,added\nx,c;d,c;d\n"
+    assert rewritten(b'{"text": "x"}', "jsonl", Retagged(("c",))) == '{"text": "x", "tags": ["c"]}'
+    assert rewritten(b"text\nx\n", "csv", Retagged(("c", "d"))) == "text,tags\nx,c;d\n"
     null = rewritten(b'{"text": "x", "tags": null}', "jsonl", Retagged(("c",)))
-    assert null == '{"text": "x", "tags": ["c"], "added": ["c"]}'
+    assert null == '{"text": "x", "tags": ["c"]}'
 
 
 @given(
@@ -120,7 +117,7 @@ def test_rows_without_a_change_are_the_same_bytes(delimiter, rows, end, has_mark
     lines.insert(0, delimiter.join(["note", "text", "tags"]))
     before = "\ufeff" * has_mark + end.join(lines) + has_end * (end + blank)
     form = "csv" if delimiter == "," else "tsv"
-    assert rewritten(before.encode(), form, Retagged(), added="") == before
+    assert rewritten(before.encode(), form, Retagged()) == before
 
 
 @pytest.mark.parametrize(
@@ -133,15 +130,15 @@ def test_rows_without_a_change_are_the_same_bytes(delimiter, rows, end, has_mark
     ],
 )
 def test_changed_rows_keep_line_ends_and_the_values_of_other_cells(form, before, after):
-    assert rewritten(before.encode(), form, Retagged(("c",)), added="") == after
-    assert rewritten(before.encode(), form, Retagged(), added="") == before
+    assert rewritten(before.encode(), form, Retagged(("c",))) == after
+    assert rewritten(before.encode(), form, Retagged()) == before
 
 
 def test_a_corpus_of_lines_keeps_them():
     before = "\ufeffone\t<http://e.org/1>\r\n\r\ntwo \t<http://e.org/2>  <http://e.org/1>\r\n"
     fields = form_and_fields("corpus.tsv", "annif")[1]
     changes = iter([Retagged({"http://e.org/3": "decided"}), Retagged()])
-    after = written(Rewriter("annif", fields, ""), before.encode(), lambda record: next(changes))
+    after = written(Rewriter("annif", fields), before.encode(), lambda record: next(changes))
     assert after == before.replace("/1>", "/1> <http://e.org/3>", 1)
 
 
@@ -166,12 +163,12 @@ def test_a_list_in_one_text_keeps_its_form(form, before, after):
         return json.dumps({"text": "x", "tags": tags}) if form == "jsonl" else out.getvalue()
 
     change = Retagged(("c",), frozenset("d" if "d" in before else ""))
-    assert rewritten(file(before).encode(), form, change, added="") == file(after)
-    assert rewritten(file(before).encode(), form, Retagged(), added="") == file(before)
+    assert rewritten(file(before).encode(), form, change) == file(after)
+    assert rewritten(file(before).encode(), form, Retagged()) == file(before)
 
 
 def test_rows_without_tags_get_a_list_where_others_have_one():
-    after = 'text,tags,added\nx,"[""a"", ""b;c""]","[""b;c""]"\ny,"[""b;c""]","[""b;c""]"\n'
+    after = 'text,tags\nx,"[""a"", ""b;c""]"\ny,"[""b;c""]"\n'
     assert rewritten(b'text,tags\nx,"[""a""]"\ny,\n', "csv", Retagged(("b;c",))) == after
     with pytest.raises(InputError, match=r"x:2: the tag 'b;c' has ';' in it.*lists, such as"):
         rewritten(b"text,tags\nx,a\n", "csv", Retagged(("b;c",)))
@@ -180,7 +177,7 @@ def test_rows_without_tags_get_a_list_where_others_have_one():
 def test_tags_that_are_numbers_stay_numbers():
     before = '{"text":"x","tags":[7]}\n{"text":"y","tags":[]}\n{"text":"z","tags":["a"]}\n'
     after = '{"text":"x","tags":[7,3]}\n{"text":"y","tags":[3]}\n{"text":"z","tags":["a","3"]}\n'
-    assert rewritten(before.encode(), "jsonl", Retagged(("3",)), added="") == after
+    assert rewritten(before.encode(), "jsonl", Retagged(("3",))) == after
 
 
 @pytest.mark.parametrize(
@@ -190,22 +187,22 @@ def test_fields_that_are_tags_keep_their_form(yes, no):
     fields = replace(DEFAULT_FIELDS, tags=("a", "b"), are_tags=True)
     before, after = (f"text;a;b\r\nx;{yes};{no}\r\ny;{one};{other}\r\n" for one, other in ((yes, no), (no, yes)))
     changes = iter([Retagged(), Retagged({"b": "decided"}, frozenset("a"))])
-    assert written(Rewriter("csv", fields, ""), before.encode(), lambda record: next(changes)) == after
+    assert written(Rewriter("csv", fields), before.encode(), lambda record: next(changes)) == after
 
 
 def test_a_field_that_is_a_tag_may_encode_accents_otherwise_than_the_label():
     fields = replace(DEFAULT_FIELDS, tags=("Cafe\u0301", "b"), are_tags=True)
     before, after = (f"text,Cafe\u0301,b\nx,{one},1\n" for one in (0, 1))
     change = Retagged({"Caf\u00e9": "decided"})
-    assert written(Rewriter("csv", fields, ""), before.encode(), lambda record: change) == after
+    assert written(Rewriter("csv", fields), before.encode(), lambda record: change) == after
 
 
 def test_all_but_the_tags_of_a_json_object_is_the_same_bytes():
     """Numbers as they were written, also too large ones; repeated names, of which the last counts; and escapes."""
     before = '{ "n": 12.50, "n":1e400, "\\u0074ext": "\\/é", "tags": [], "m": {"tags" : ["a"] ,"x":1}, "tags": ["a"] }'
-    after = before.removesuffix('["a"] }') + '["b"], "added": ["b"] }'
+    after = before.removesuffix('["a"] }') + '["b"] }'
     change = Retagged(("b",), frozenset("a"))
     assert rewritten(before.encode(), "jsonl", change) == after
     fields = replace(DEFAULT_FIELDS, tags=("m.tags", "o.p.tags"))
-    after = written(Rewriter("jsonl", fields, "o.added"), before.encode(), lambda record: change)
-    assert after == before.replace('["a"] ,', '["b"] ,').removesuffix(" }") + ', "o": {"added": ["b"]} }'
+    after = written(Rewriter("jsonl", fields), before.encode(), lambda record: change)
+    assert after == before.replace('["a"] ,', '["b"] ,')

@@ -101,7 +101,6 @@ def command(
     output: str,
     data: str | None,
     form: str | None,
-    added: str,
     reading: Reading,
     as_json: bool,
     reviewed: tuple[str, ...],
@@ -183,7 +182,7 @@ def command(
             return change
 
         skip_bad = made_from is not None and made_from.skip_bad
-        rewriter = Rewriter(chosen, replace(vectorization.fields, group=""), added, skip_bad)
+        rewriter = Rewriter(chosen, replace(vectorization.fields, group=""), skip_bad)
         for part in rewriter.written(stream, str(source), change_of):
             out.write(part)
         is_another = made_from is not None and stream.content()[1] != made_from.sha256
