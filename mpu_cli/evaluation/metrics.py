@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from mpu_cli.core.features import base_shift, distinct, entry_rows
+from mpu_cli.core.features import distinct, entry_rows
 from mpu_cli.core.frequency.estimators import Z_90, wilson
 from mpu_cli.core.predictions import f1_score, values_at
 from mpu_cli.errors import MpuError
@@ -105,17 +105,6 @@ class LabelSetMetrics:
         self._of_instances += [x.sum() for x in precision_recall_f1(true_positives, sizes, true_sizes)]
         self._exact += int(np.count_nonzero((true_positives == sizes) & (true_positives == true_sizes)))
         self.instances += n
-
-    def other_base(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the first and last true label, and predicted label, if these seem to be numbered from different bases.
-
-        Both predicted ones are then one lower or one higher, and few of the labels agree.
-        """
-        true, predicted = (self.labels[counts > 0] for counts in (self.support, self.predicted))
-        if min(len(true), len(predicted)) < 2 or 2 * self.true_positives.sum() >= self.support.sum():
-            return None
-        true, predicted = true[[0, -1]], predicted[[0, -1]]
-        return (true, predicted) if base_shift(true, predicted) else None
 
     def results(self) -> dict[str, float]:
         """Return ``{micro,macro,samples}_{precision,recall,f1}``, ``hamming_loss`` and ``subset_accuracy``.

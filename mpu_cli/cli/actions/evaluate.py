@@ -13,6 +13,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle.predicting import Fitness, iter_predictions, reaching
 from mpu_cli.cli.messages import info, output_report, present, print_table, print_values, rows_of, warn
 from mpu_cli.cli.options import refuse_set
+from mpu_cli.core.features import base_shift
 from mpu_cli.core.predictions import FEW_LABELS, stored
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import (
@@ -263,13 +264,13 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
         for true, listed in pairs:
             comparison.add(true, listed)
             count(len(true))
-    if (ends := comparison.label_sets.other_base()) is not None:
-        (first, last), (other, end) = ends
-        warn(
-            f"labels are {first} to {last} in TRUTH and {other} to {end} in PREDICTIONS: if they are numbered from "
-            f"different bases, renumber TRUTH: {RENUMBERED['labels'] % (other - first)}"
-        )
     counts = comparison.label_sets
+    labels, others = (np.repeat(counts.labels, of_labels) for of_labels in (counts.support, counts.predicted))
+    shift = base_shift(labels, others)
+    if shift and 2 * counts.true_positives.sum() < len(labels) and others[0] < others[-1]:
+        ends = f"{labels[0]} to {labels[-1]} in TRUTH and {others[0]} to {others[-1]} in PREDICTIONS"
+        advice = f"if they are numbered from different bases, renumber TRUTH: {RENUMBERED['labels'] % shift}"
+        warn(f"labels are {ends}: {advice}")
     c = None if frequencies is None else frequencies.of_counts(counts)
     report = build_report(comparison, metrics.names, c) | more
     uses_label_sets = metrics.per_label or not report.keys().isdisjoint(LabelSetMetrics().results())
