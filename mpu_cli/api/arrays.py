@@ -156,6 +156,8 @@ class Named:
         values = checked(y, "y", accept_sparse=True, ensure_2d=False, dtype=None)
         if values.ndim != 1 and (issparse(values) or values.shape[1] != 1 or np.isin(values, (0, 1)).all()):
             matrix = indicator(y)
+            if pos_label is not None and not matrix.nnz:
+                raise DataError(f"pos_label is {pos_label!r}, which y does not contain, so there is nothing to learn")
             names = class_names(own if classes is None else classes, matrix.shape[1])
             return cls(matrix, names, unknown, names if own is None or list(own) == list(range(len(own))) else own)
         if classes is not None:
@@ -208,7 +210,9 @@ def from_0_to_1(values: Any, name: str, **how: Any) -> np.ndarray:
 
 
 def refuse_broken(matrix: Any, name: str) -> None:
-    """Raise DataError if a sparse matrix has an index outside its shape: SciPy and kernels would access it."""
+    """Raise DataError if a cell is masked, or a sparse index is outside the shape, which kernels would access."""
+    if isinstance(matrix, np.ma.MaskedArray) and matrix.mask.any():
+        raise DataError(f"{name} has masked cells, which only y may have, as a matrix: fill them, as filled(0) does")
     if not issparse(matrix):
         return
     try:
@@ -458,6 +462,7 @@ def _groups(names: Any, n: int, argument: str) -> InstanceGroups:
 
 
 def _mask(values: Any, name: str, n: int) -> np.ndarray:
+    refuse_broken(values, name)
     mask = np.asarray(values)
     if mask.shape != (n,) or mask.dtype != bool:
         raise DataError(f"{name}: give True or False for each of the {n} instances")

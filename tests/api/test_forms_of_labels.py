@@ -65,6 +65,16 @@ def test_the_positive_value_is_a_parameter(halved, model, yes, no):
     assert one.classes_.tolist() == [no, yes]
     with refused(ValueError):
         MPUClassifier(**QUICK).fit(X, y)
+    with refused(ValueError, "pos_label is 7, which y does not contain"):
+        MPUClassifier(**QUICK, pos_label=7).fit(X, y)
+
+
+def test_masks_of_other_arguments_than_y_are_refused(halved):
+    X, Y, S = halved
+    masked = np.ma.masked_array(Y, X > 1)
+    for given in {"reviewed": masked}, {"ignored": masked}, {"sampled": masked}, {"fully_labelled": masked[:, 0]}:
+        with refused(ValueError, "has masked cells"):
+            MPUClassifier(**QUICK).fit(X, S, **given)
 
 
 def test_which_class_is_positive_is_asked_for(halved):
