@@ -133,11 +133,9 @@ class Fitness:
         if self.filled < _FEWEST_INSTANCES:
             return misfits
         shifts = self.shifts(model)
-        for kind, unknown, total, least in (
-            ("features", self.unknown, self.entries, 0.0),
-            ("true labels", self.strange, self.annotations, _SOME_UNKNOWN),  # one new label is no shift
-        ):
-            if kind in shifts and unknown >= least * total:
+        counts = {"features": (self.unknown, self.entries), "true labels": (self.strange, self.annotations)}
+        for kind, (unknown, total) in counts.items():
+            if kind in shifts and (kind == "features" or unknown >= _SOME_UNKNOWN * total):  # one new label is no shift
                 misfits.append(shifts[kind])
             elif total >= _FEWEST_INSTANCES and unknown >= _MANY_UNKNOWN * total:
                 misfits.append(

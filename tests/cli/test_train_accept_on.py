@@ -322,11 +322,10 @@ def test_test_data_that_do_not_fit_decide_nothing(nights, is_first, pattern, mor
 @pytest.mark.parametrize("more", [-1, 1])
 def test_test_labels_from_another_base_decide_nothing_though_few_are_unknown(nights, more):
     """The first and the last label are rare. The new model was accepted with a micro-F1 near 0."""
-    of_feature = [1, 5, *[2, 3, 4] * 6]
-    lines = [(label, f" {feature}:1\n") for feature, label in enumerate(of_feature, 1) for _ in range(30)]
-    rare = [(label, f" {label}:1\n") for label in (1, 5)]
-    nights.test.write_text("".join(f"{label + more}{rest}" for label, rest in lines[60:] + rare))
+    features = enumerate([1, 5, *[2, 3, 4] * 6], 1)
+    lines = [(label, f" {feature}:1\n") for feature, label in features for _ in range(30)]
     nights.data.write_text("".join(f"{label}{rest}" for label, rest in lines))
+    nights.test.write_text("".join(f"{label + more}{rest}" for label, rest in lines[29:31] + lines[60:]))
     result = nights.run("train", nights.data, *TRAINING, "-q", "--accept-on", nights.test)
     assert (result.exit_code, nights.model.exists()) == (3, False)
     assert f"true labels are {1 + more} to {5 + more}, and were 1 to 5 in training; renumber" in result.stderr
