@@ -143,8 +143,7 @@ def _held_out(y: Any, scores: Any, c: Any, verified: Any, name: str = "scores") 
     annotations = _annotations(y, verified)
     P = annotations.of_scores(scores, y, name)
     rates = parameters.rates(in_order_of(columns_of(y), c, "c"), annotations)
-    frequency = LabelFrequency.of(rates, P.shape, annotations.verified)
-    return annotations, HeldOut(P, annotations.labels, frequency)
+    return annotations, HeldOut(P, annotations.labels, LabelFrequency.of(rates, P.shape, annotations.verified))
 
 
 class CheckedCalibration(Calibration):

@@ -195,9 +195,8 @@ def test_what_is_verified(made, halved):
         others = {name: turned(values) for name, values in verified.items()}
         np.testing.assert_array_equal(made().fit(X, Frame(S), **others).predict_proba(X), expected)
     by_name = made().fit(X, [[NAMES[k] for k in row.nonzero()[0]] for row in S], reviewed=turned(reviewed))
-    np.testing.assert_array_equal(
-        by_name.predict_proba(X), made().fit(X, S, reviewed=Frame(reviewed, range(3))).predict_proba(X)
-    )
+    plain = made().fit(X, S, reviewed=Frame(reviewed, range(3)))
+    np.testing.assert_array_equal(by_name.predict_proba(X), plain.predict_proba(X))
 
 
 class Series:
@@ -220,8 +219,7 @@ def test_label_frequencies_of_a_series(made, halved):
     c = [0.6, 0.7, 0.9]
     assert made().set_params(c=Series()).fit(X, Frame(S)).c_.tolist() == c
     assert corrected_metrics(Frame(S), S, Series()) == corrected_metrics(S, S, c)
-    for name in ("c", "propensities"):
-        assert ranking_metrics(Frame(S), S, **{name: Series()}) == ranking_metrics(S, S, **{name: c})
+    assert ranking_metrics(Frame(S), S, c=Series(), propensities=Series()) == ranking_metrics(S, S, c=c, propensities=c)
     np.testing.assert_array_equal(unannotated_posterior(Frame(S * 0.5), Series()), unannotated_posterior(S * 0.5, c))
     p = calibrate(Frame(S), scores=S * 0.5, c=Series())(S * 0.5)
     np.testing.assert_array_equal(p, calibrate(S, scores=S * 0.5, c=c)(S * 0.5))
@@ -251,34 +249,26 @@ def test_functions(halved):
     assert ranking_metrics(Frame(S), turned(P)) == ranking_metrics(S, P)
 
 
-@pytest.mark.parametrize("names", [None, [0, 1, 2], ["a", "b", "c"]])
-def test_classes_name_the_columns_of_what_has_no_names(halved, names):
+@pytest.mark.parametrize("made", [np.asarray, lambda S: Frame(S, range(3))])
+def test_classes_name_the_columns_of_what_has_no_names(halved, made):
     X, Y, S = halved
-    y, used = S if names is None else Frame(S, names), names if names == ["a", "b", "c"] else NAMES
-    ignored = X > 1
-    verified = {"reviewed": np.where(Y, 1, -1) * ~ignored, "sampled": np.full(Y.shape, 0.5), "ignored": ignored}
-    turned = {name: Frame(values, used)[used[::-1]] for name, values in verified.items()}
-    models = [MPUClassifier(**QUICK, folds=2, classes=NAMES).fit(X, y, **given) for given in (verified, turned)]
+    verified = {"reviewed": np.where(X > 1, 0, np.where(Y, 1, -1)), "sampled": np.full(Y.shape, 0.5), "ignored": X > 1}
+    others = {name: turned(values) for name, values in verified.items()}
+    models = [MPUClassifier(**QUICK, classes=NAMES).fit(X, made(S), **given) for given in (verified, others)]
     np.testing.assert_array_equal(models[0].predict_proba(X), models[1].predict_proba(X))
-    if used is NAMES:
-        with pytest.raises(ValueError, match="reviewed and y differ in their columns"):
-            models[0].fit(X, y, reviewed=Frame(Y, ["arts", "film", "sport"]))
+    with pytest.raises(ValueError, match="reviewed and y differ in their columns"):
+        models[0].fit(X, made(S), reviewed=Frame(Y, ["arts", "film", "sport"]))
 
 
-@pytest.mark.parametrize("made", MODELS)
-def test_numbers_of_columns_in_another_order_are_names(made, halved):
+def test_numbers_of_columns_in_another_order_are_names(halved):
     X, Y, S = halved
-    turned = [2, 0, 1]
-    moved, reviewed = Frame(Y[:, turned], turned), np.where(Y, 1, -1)
-    model = made().set_params(c=[0.6, 0.7, 0.9]).fit(X, S, reviewed=reviewed)
-    series = Series((2, 0, 1), [0.9, 0.6, 0.7])
-    by_number = made().set_params(c=series).fit(X, S, reviewed=Frame(reviewed[:, turned], turned))
-    assert by_number.c_.tolist() == model.c_.tolist() == [0.6, 0.7, 0.9]
-    np.testing.assert_array_equal(by_number.predict_proba(X), model.predict_proba(X))
-    assert model.score(X, moved) == model.score(X, Y)
-    for one, other in ((moved, Frame(Y, range(3))), (Frame(Y, range(3)), moved)):
-        assert corrected_metrics(one, other, 1.0)["micro_f1"] == 1
-    assert corrected_metrics(moved, Y[:, turned], series) == corrected_metrics(Y, Y, [0.6, 0.7, 0.9])
+    order, c = [2, 0, 1], [0.6, 0.7, 0.9]
+    moved, plain, series = Frame(Y[:, order], order), Frame(Y, range(3)), Series(order, [0.9, 0.6, 0.7])
+    models = [MPUClassifier(**QUICK, c=rates).fit(X, S, reviewed=Z) for rates, Z in ((c, Y), (series, moved))]
+    np.testing.assert_array_equal(models[0].predict_proba(X), models[1].predict_proba(X))
+    assert models[1].score(X, moved) == models[1].score(X, Y)
+    assert corrected_metrics(moved, plain, 1.0)["micro_f1"] == corrected_metrics(plain, moved, 1.0)["micro_f1"] == 1
+    assert corrected_metrics(moved, Y[:, order], series) == corrected_metrics(Y, Y, c)
 
 
 @pytest.mark.parametrize("columns", [["arts", "film", "sport"], ["arts", "news", "news"]])

@@ -63,10 +63,8 @@ def test_a_sample_that_is_not_closed_and_a_suggestion_that_is_are_no_sample(revi
 def test_a_sample_with_all_labels_decided_one_by_one_is_closed(review):
     lines = [f"{i}\t{k}\t{'yes' if k == 7 else 'no'}\t" for i in (1, 2) for k in (1, 3, 7)]
     reviewed = review(*(line + "sample" for line in lines[:3]), *(line + "suggestion" for line in lines[3:]))
-    closed = review("1\t7\tyes\tsample", "1\t3\tno\tsample", "1\t*\tno\tsample")
-    assert reviewed.sampled.tolist() == closed.sampled.tolist() == [0]
-    assert reviewed.verified.instances.tolist() == closed.verified.instances.tolist() == [2, 0, 0, 0]
-    assert (reviewed.review.closed, reviewed.review.sampled) == (1, 1)
+    assert reviewed.sampled.tolist() == [0]
+    assert reviewed.verified.instances.tolist() == [2, 0, 0, 0]
     assert review(*(line + "sample" for line in lines), "4\t5\tyes\tsample").sampled is None  # 5 is open in the others
 
 
