@@ -126,7 +126,7 @@ class Propensities:
     def of_counts(self, counts: LabelSetMetrics) -> np.ndarray:
         """Return the propensity of each label in counts, shape (q,); 1 for labels that are never true."""
         true = counts.support > 0
-        values = np.ones(len(true)) if self.others is None else np.full(len(true), self.others)
+        values = np.full(len(true), 1.0 if self.others is None else self.others)
         values[true] = self.of(counts.labels[true])
         return values
 
@@ -140,8 +140,7 @@ class Propensities:
     def of(self, labels: np.ndarray) -> np.ndarray:
         """Return the propensity of each label; InputError if one is unknown."""
         place = np.searchsorted(self.labels, labels)
-        listed = place < len(self.labels)
-        listed[listed] = self.labels[place[listed]] == labels[listed]
+        listed = np.append(self.labels, -1)[place] == labels
         if self.others is None and not listed.all():
             absent = labels[~listed].min()
             raise InputError(self.source, f"there is no line for label {absent}; each label of TRUTH needs one")
@@ -150,22 +149,18 @@ class Propensities:
         return values
 
 
-@dataclass
 class PropensityScoredMetrics:
     """Sums over instances, for PSP@k and PSnDCG@k, and for P@k on complete labels."""
 
-    ks: tuple[int, ...] = (1, 3, 5)
-    instances: int = 0
-
-    def __post_init__(self) -> None:
+    def __init__(self, ks: tuple[int, ...] = (1, 3, 5)) -> None:
+        self.ks, self.instances = ks, 0
         self._gains = np.zeros((2, 2, len(self.ks)))  # gained and attainable; for precision and for nDCG
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add a chunk: label sets (n x Q), whose entries are 1 / propensity; scores of the listed labels (n x R)."""
         for sums, ranked in zip(self._gains, (ranked_hits(truth, scores), ranked_hits(truth, truth)), strict=True):
-            (retrieved, discounted), most = gains_at(
-                ranked, truth, self.ks, values_at(truth, ranked.rows, ranked.labels)
-            )
+            weights = values_at(truth, ranked.rows, ranked.labels)
+            (retrieved, discounted), most = gains_at(ranked, truth, self.ks, weights)
             sums += [retrieved.sum(axis=1), divide(discounted, most).sum(axis=1)]
         self.instances += truth.shape[0]
 

@@ -20,7 +20,6 @@ in bins of the score. With incomplete truth of label frequency c, an annotated l
 `mpu_cli.evaluation.incomplete`: this is its entry in the truth. If all entries are 1, the truth is complete.
 """
 
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,7 +69,6 @@ def entries_in(matrix: csr_array, other: csr_array) -> np.ndarray:
     return np.isin(keys, other_keys, assume_unique=True)
 
 
-@dataclass
 class LabelSetMetrics:
     """Counts of true and predicted labels, for the metrics of label sets.
 
@@ -79,13 +77,10 @@ class LabelSetMetrics:
     predicted and true; predicted; true.
     """
 
-    instances: int = 0
-    labels: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    true_positives: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    predicted: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    support: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    _of_instances: np.ndarray = field(default_factory=lambda: np.zeros(3))  # sums of precision, recall, F1
-    _exact: int = 0
+    def __init__(self) -> None:
+        self.instances = self._exact = 0
+        self.labels = self.true_positives = self.predicted = self.support = np.empty(0, np.int64)
+        self._of_instances = np.zeros(3)  # sums of precision, recall, F1
 
     def add(self, truth: csr_array, predicted: csr_array) -> None:
         """Add a chunk of label sets: csr_array of bool, shapes (n, Q) and (n, R); stored entries are in the set."""
@@ -192,7 +187,6 @@ def gains_at(
     return gains, np.array([discounts[np.minimum(sizes, reach)] for reach in reaches])
 
 
-@dataclass
 class RankingMetrics:
     """Sums over instances, for the metrics of label rankings.
 
@@ -200,13 +194,10 @@ class RankingMetrics:
     `labels`: int64, shape (q,): labels that have occurred in a true set or a score list, ascending.
     """
 
-    ks: tuple[int, ...] = (1, 3, 5)
-    instances: int = 0
-    labels: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    _unlisted: int = 0  # true labels whose contribution to the average precision is 1 / q
-    _coverage_is_q: int = 0  # instances whose true labels are not all listed
-
-    def __post_init__(self) -> None:
+    def __init__(self, ks: tuple[int, ...] = (1, 3, 5)) -> None:
+        self.ks, self.instances, self.labels = ks, 0, np.empty(0, np.int64)
+        self._unlisted = 0  # true labels whose contribution to the average precision is 1 / q
+        self._coverage_is_q = 0  # instances whose true labels are not all listed
         # Average precision without that contribution, coverage of the other instances, number of true top labels.
         self._sums = np.zeros(3)
         self._at_k = np.zeros((3, len(self.ks)))  # precision, nDCG, recall
@@ -266,7 +257,6 @@ class RankingMetrics:
         return averages | {f"coverage_at_{k}": share for k, share in zip(self.ks, covered, strict=True)}
 
 
-@dataclass
 class Reliability:
     """Counts of scores and true labels in bins of equal width, accumulated chunk by chunk.
 
@@ -278,11 +268,10 @@ class Reliability:
     [(1, 0.0), (2, 1.0)]
     """
 
-    cells: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
-    true: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, np.int64))
-    # The sums of the scores, and of the true labels, in each bin; those for the Brier score and the log loss.
-    total: np.ndarray = field(default_factory=lambda: np.zeros((2, _BINS)))
-    _losses: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    def __init__(self) -> None:
+        self.cells, self.true = np.zeros((2, _BINS), np.int64)
+        # The sums of the scores, and of the true labels, in each bin; those for the Brier score and the log loss.
+        self.total, self._losses = np.zeros((2, _BINS)), np.zeros(2)
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add the counts of a chunk.

@@ -348,7 +348,7 @@ def per_label_report(
     `c`: as for `build_report`, for estimates on complete labels.
     """
     per_label = counts.true_positives, counts.predicted, counts.support
-    columns = {"label": counts.labels.tolist()}
+    columns: dict[str, Sequence[Any]] = {"label": counts.labels.tolist()}
     if names is not None:
         columns["name"] = names
     columns |= {"support": counts.support.tolist(), "predicted": counts.predicted.tolist()}
