@@ -61,6 +61,7 @@ def draw(rows: Sequence[Row], folder: Path, formats: Sequence[str] = ("png", "sv
             figures["time"] = _time_figure(rows)
         written = []
         for name, figure in figures.items():
+            figure.legend(loc="outside lower center", ncols=2, frameon=False, handlelength=3.2)
             for suffix in formats:
                 written.append(folder / f"{name}.{suffix}")
                 write(written[-1], _image(figure, suffix, salt=name))
@@ -118,7 +119,7 @@ def _metric_figure(panel: Panel, metric: str) -> Figure:
         )
     axes.set_xticks(_every_kth(rates, _MOST_TICKS))
     axes.margins(y=0.04)
-    return _with_key(figure, axes)
+    return figure
 
 
 def _time_figure(rows: Sequence[Row]) -> Figure:
@@ -138,7 +139,7 @@ def _time_figure(rows: Sequence[Row]) -> Figure:
     every = _every_kth(np.unique([size for by_size in seconds.values() for size in by_size]), 5)
     axes.set_xticks(every, [f"{size:,}" for size in every])
     axes.xaxis.set_minor_locator(NullLocator())
-    return _with_key(figure, axes)
+    return figure
 
 
 def _figure(methods: Sequence[str], **labels: Any) -> tuple[Figure, Axes]:
@@ -147,12 +148,6 @@ def _figure(methods: Sequence[str], **labels: Any) -> tuple[Figure, Axes]:
     axes = figure.add_subplot(**labels)
     axes.grid(alpha=0.3, linewidth=0.4)
     return figure, axes
-
-
-def _with_key(figure: Figure, axes: Axes) -> Figure:
-    handles, names = axes.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=2, frameon=False, handlelength=3.2)
-    return figure
 
 
 def _every_kth(values: np.ndarray, most: int) -> list[Any]:

@@ -132,13 +132,12 @@ def _scores(panel: Panel, metric: str) -> str:
 def _against_first(panel: Panel, metric: str, folds: int) -> str:
     """Compare the first method with each of the others, on the folds that both have."""
     first, *others = panel.methods
-    table = []
-    for other in others:
-        cells = [other]
-        for rate in panel.rates:
-            one, two = (panel.scores(metric, method, rate) for method in (first, other))
-            cells.append(_difference([one[fold] - two[fold] for fold in one.keys() & two.keys()], folds))
-        table.append(cells)
+
+    def difference(other: str, rate: float) -> str:
+        one, two = (panel.scores(metric, method, rate) for method in (first, other))
+        return _difference([one[fold] - two[fold] for fold in one.keys() & two.keys()], folds)
+
+    table = [[other, *(difference(other, rate) for rate in panel.rates)] for other in others]
     return _table([f"{first} minus the method, with 95 % interval", *(f"{rate:.0%}" for rate in panel.rates)], table)
 
 
