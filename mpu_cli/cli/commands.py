@@ -673,18 +673,4 @@ def vectorize() -> None:
     """
 
 
-COMMANDS = (
-    apply,
-    corrupt,
-    estimate_c,
-    evaluate,
-    experiment,
-    info,
-    predict,
-    report,
-    review,
-    serve,
-    suggest,
-    train,
-    vectorize,
-)
+COMMANDS = [defined for defined in vars().values() if isinstance(defined, click.Command)]

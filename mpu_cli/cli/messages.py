@@ -238,13 +238,11 @@ def print_values(report: Any) -> None:
         print_table([columns, *([row.get(column, "") for column in columns] for row in flat)])
 
 
-def _flat(values: dict[str, Any]) -> dict[str, Any]:
+def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return values by name, with ``object.name`` for values in an object."""
     flat: dict[str, Any] = {}
     for name, value in values.items():
-        flat |= (
-            {f"{name}.{inner}": of for inner, of in _flat(value).items()} if isinstance(value, dict) else {name: value}
-        )
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
     return flat
 
 

@@ -111,12 +111,7 @@ def _facts_of(data: Dataset) -> Facts:
 
 def _place(data: Dataset, ids: np.ndarray, columns: Columns, seed: int) -> PartRows:
     """Return a part with the label and feature numbers of all parts: `ids`, ascending, and `columns`."""
-    return PartRows(Features.of(columns.narrowed(data.features)), _labels_at(data, ids), seed)
-
-
-def _labels_at(data: Dataset, ids: np.ndarray) -> csr_array:
-    """Return the annotated labels of a part, in the columns of all labels."""
-    return widened(*data.occurring_labels(), ids)
+    return PartRows(Features.of(columns.narrowed(data.features)), widened(*data.occurring_labels(), ids), seed)
 
 
 @dataclass(frozen=True)
@@ -374,6 +369,7 @@ def _fetched(collection: Collection, rows: np.ndarray, run: Run) -> Problem:
             for data, start, (first, end) in zip(collection.data, starts, wanted, strict=False)
         ]
         of_parts: list[Dataset] = collection.executor.gather(picked)
-    width = collection.columns.width
+    width, ids = collection.columns.width, collection.ids
     features = csr_array(vstack([with_width(part.features, width) for part in of_parts], format="csr"))
-    return Problem(features, csr_array(vstack([_labels_at(part, collection.ids) for part in of_parts], format="csr")))
+    labels = csr_array(vstack([widened(*part.occurring_labels(), ids) for part in of_parts], format="csr"))
+    return Problem(features, labels)
