@@ -403,7 +403,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         return self._widened(self._first_level()[0].bias, -np.inf)
 
     def _first_level(self) -> tuple[LinearModel, Columns | None]:
-        predictor = self._predictor()
+        check_is_fitted(self)
+        predictor = self._model.predictor
         if predictor.rbf is not None:
             raise AttributeError("the model uses kernel features, so it has no coefficients")
         return predictor.levels[0], predictor.columns
@@ -415,16 +416,12 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         self._model, self._columns, self.classes_, self.sparse_output_ = model, columns, named.classes, sparse
         self._of_columns, self._has_one_dimension = named.of_columns, named.has_one_dimension
         c = model.c
-        self.record_ = self._model.options
+        self.record_ = model.options
         self.c_ = self._widened(c, c[0] if (c == c[0]).all() else np.nan)
-        self.thresholds_ = self._widened(self._predictor().thresholds, np.inf)
+        self.thresholds_ = self._widened(model.predictor.thresholds, np.inf)
         self.expected_f1_ = self.record_.get("expected_micro_f1")
         self.expected_f1_interval_ = self.record_.get("expected_micro_f1_interval")
         return self
-
-    def _predictor(self) -> StackedModel:
-        check_is_fitted(self)
-        return self._model.predictor
 
     def _features(self, X: Any) -> csr_array:
         check_is_fitted(self)
@@ -438,7 +435,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
 
         Processing many instances together would take much memory for intermediate results.
         """
-        predictor = self._predictor()
+        predictor = self._model.predictor
         names = [name for name in options_of(Run) if name != "seed"]  # nothing is drawn
         given = {name: getattr(self, parameters.DECLARED[name].name) for name in names}
         run = parameters.run_of(parameters.checked(given))

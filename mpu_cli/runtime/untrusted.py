@@ -25,10 +25,8 @@ def json_value(text: str | bytes, strict: bool = False) -> Any:
         value = json.loads(text, **_STRICT if strict else {})
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise ValueError("this is not JSON") from None
-    except ValueError:  # from `_STRICT`; or a number with thousands of digits, which Python refuses
-        if strict:
+    except ValueError as error:  # also of a number with thousands of digits, which Python refuses
+        if strict and not isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
             raise
         raise ValueError("this is not JSON") from None
     level: list[dict[str, Any] | list[Any]] = [[value]]
