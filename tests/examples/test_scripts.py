@@ -57,6 +57,5 @@ def test_a_librarians_hour(shell, place):
             table.writerow([f"b{i}", text, ";".join(name for name in some if chance.random() < 0.6)])
     result = shell("sh", EXAMPLES / "librarian.sh", "books.csv")
     assert "label frequency c" in result.stdout
-    assert (place / "books.mpu").is_dir()
     assert len((place / "books.missing.tsv").read_text().splitlines()) > 50
     assert "broadcast screen channel" in (place / "books.html").read_text()
