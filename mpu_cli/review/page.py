@@ -12,7 +12,6 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.resources import files
 from os.path import commonprefix
 from pathlib import Path
 from typing import Any
@@ -108,11 +107,9 @@ def page(review: Review) -> bytes:
 
 def rendered(template: str, **values: Any) -> bytes:
     """Return the page from a template of this package; values are escaped unless it marks them as safe."""
-    environment = Environment(
-        loader=PackageLoader(__package__, "assets"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    assets = files(__package__).joinpath("assets")
-    environment.globals |= {"asset": lambda name: (assets / name).read_text(encoding="utf-8"), "digest": _digest}
+    loader = PackageLoader(__package__, "assets")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.globals |= {"asset": lambda name: loader.get_source(environment, name)[0], "digest": _digest}
     return environment.get_template(template).render(values).encode(errors="replace")
 
 
