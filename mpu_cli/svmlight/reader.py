@@ -245,13 +245,12 @@ class Preamble:
         if self.header is None:
             return
         header, features = self.header, extent.features or 0
+        wrong = partial(InputError, source, line=self._line)
         advice = "; with --implicit-values, an instance of label 3 is written 3 5:1" * reading.implicit_values
         if header.instances != extent.instances:
-            raise InputError(
-                source,
+            raise wrong(
                 f"the header declares {header.instances} instances, but {extent.instances} follow; is the file cut "
-                f"short, or are files joined? (two or three integers alone on the first line are a header{advice})",
-                self._line,
+                f"short, or are files joined? (two or three integers alone on the first line are a header{advice})"
             )
         numbers: list[tuple[int, int | None, str]] = [
             (extent.labels, header.labels, "label"),
@@ -264,22 +263,15 @@ class Preamble:
         for found, announced, name in numbers:
             is_wanted = reading.labels or name == "feature"
             if is_wanted and announced is not None and found > announced:
-                raise InputError(
-                    source,
+                raise wrong(
                     f"the header declares {counted(announced, name)}, numbered from 0, but {name} {found - 1} "
-                    "follows; correct the header, or remove it",
-                    self._line,
+                    "follows; correct the header, or remove it"
                 )
-        counts = [f"{name}s 0 to {announced - 1}" for _, announced, name in numbers if announced]
-        if not header.instances:
-            return
-        _log.log(
-            logging.WARNING if reading.implicit_values else logging.INFO,
-            f"{shown(source)}:{self._line}: is a header: "
-            + ", ".join([counted(header.instances, "instance"), *counts])
-            + advice,
-            extra={"once": True},
-        )
+        if header.instances:
+            counts = [f"{name}s 0 to {announced - 1}" for _, announced, name in numbers if announced]
+            text = f"is a header: {', '.join([counted(header.instances, 'instance'), *counts])}{advice}"
+            level = logging.WARNING if reading.implicit_values else logging.INFO
+            _log.log(level, f"{shown(source)}:{self._line}: {text}", extra={"once": True})
 
 
 _MOST_THREADS = 8  # together they parse about as fast as one thread reads
