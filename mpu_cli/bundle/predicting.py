@@ -106,11 +106,8 @@ class Fitness:
         """Return warnings: brief if many features or labels are unknown, longer if the model does not fit the data."""
         misfits = self.misfits(model)
         doubts = [why for why in self.shifts(model).values() if why not in misfits]
-        return (
-            self.notes(many=True)
-            + doubts
-            + [f"THE MODEL DOES NOT FIT THE DATA, and results mean little: {why}" for why in misfits]
-        )
+        little = [f"THE MODEL DOES NOT FIT THE DATA, and results mean little: {why}" for why in misfits]
+        return self.notes(many=True) + doubts + little
 
     def shifts(self, model: TrainedModel) -> dict[str, str]:
         """Return whether features, and true labels, seem to be numbered from another base, and what to do."""

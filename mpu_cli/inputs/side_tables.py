@@ -53,10 +53,8 @@ def read_frequencies(
     c = np.array([by_label.get(label, np.nan) for label in label_ids.tolist()])
     absent = np.isnan(c)
     if len(needed := np.setdiff1d(label_ids[absent], () if may_be_absent is None else may_be_absent)):
-        raise InputError(
-            source,
-            f"there is no line for label {needed[0]}; each label of the data, and of a review of them, needs one",
-        )
+        problem = f"there is no line for label {needed[0]}; each label of the data, and of a review of them, needs one"
+        raise InputError(source, problem)
     rates = np.where(absent, c[~absent].mean(), c)
     return rates if earlier is None else replace(earlier, rates=rates)
 

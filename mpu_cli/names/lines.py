@@ -220,9 +220,8 @@ def delimiter_of(header: str, own: str, needed: Iterable[str]) -> str:
     """
 
     def fit(delimiter: str) -> tuple[int, bool, int]:
-        names = {
-            name.strip() for name in next(csv.reader([header[: 1 << 16].replace("\r", "")], delimiter=delimiter), [])
-        }
+        cells = next(csv.reader([header[: 1 << 16].replace("\r", "")], delimiter=delimiter), [])
+        names = set(map(str.strip, cells))
         return len(names.intersection(needed)), delimiter == own and len(names) > 1, len(names)
 
     return max((own, *",;\t|"), key=fit)

@@ -109,9 +109,8 @@ def match(
     added = is_annotated & decisions.verdict & was_missing
     labels = csr_array(labels > csr_array((added[added], (decisions.instance[added], column[added])), labels.shape))
     is_annotated &= ~added
-    yes, no = (
-        (decisions.instance[kind], column[kind]) for kind in (decisions.verdict, has_column & ~decisions.verdict)
-    )
+    kinds = decisions.verdict, has_column & ~decisions.verdict
+    yes, no = ((decisions.instance[kind], column[kind]) for kind in kinds)
     decided_singly = np.bincount(decisions.instance[has_column & decisions.is_sample], minlength=n)
     every_label = np.flatnonzero(decided_singly == max(len(ids), 1))
     complete = np.union1d(decisions.instance[whole & decisions.is_sample], every_label)
@@ -171,11 +170,9 @@ def suggestions_of(cells: WrittenCells, data: Dataset, source: str | Path, check
     """
     refuse_other_data(cells.source, cells.checksum, checksum, source)
     suggested: dict[int, dict[int, Suggested]] = {}
-    columns = cells.instance, cells.label, cells.claims(), cells.chances()
-    numbers = zip(*(column.tolist() for column in columns), strict=True)
-    for line, text, why, (instance, label, claimed, drawn) in zip(
-        cells.lines, cells.column(VERDICT), cells.column(WHY), numbers, strict=True
-    ):
+    numbers = (column.tolist() for column in (cells.instance, cells.label, cells.claims(), cells.chances()))
+    rows = zip(cells.lines, cells.column(VERDICT), cells.column(WHY), *numbers, strict=True)
+    for line, text, why, instance, label, claimed, drawn in rows:
         if instance >= len(data):
             raise InputError(cells.source, no_instance(instance, source, len(data)), line)
         if label != NOTHING_ELSE and not text:

@@ -119,9 +119,8 @@ def load(path: Path) -> Stored:
             expect(checksum == manifest["checksums"][name], f"the checksum of {name} is another")
         return _made(manifest, *arrays)
     except OSError as error:
-        raise InputError(
-            error.filename or path, f"cannot be read: {error.strerror}; run mpu vectorize again"
-        ) from error
+        problem = f"cannot be read: {error.strerror}; run mpu vectorize again"
+        raise InputError(error.filename or path, problem) from error
     except (DataError, KeyError, TypeError, ValueError) as error:
         problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise InputError(path, f"is damaged ({problem}); run mpu vectorize again") from error
@@ -192,9 +191,8 @@ def content_of(values: Mapping[str, Any]) -> Content | None:
         return None
     content = Content(**values["content"])
     counts = content.instances, content.labels, content.bytes
-    expect(
-        all(type(count) is int and count >= 0 for count in counts), "the counts of its content are not whole numbers"
-    )
+    are_whole = all(type(count) is int and count >= 0 for count in counts)
+    expect(are_whole, "the counts of its content are not whole numbers")
     expect(isinstance(content.sha256, str) and bool(_SHA256.fullmatch(content.sha256)), "its content has no checksum")
     return content
 

@@ -34,16 +34,7 @@ from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
-from mpu_cli.text.analyzer import (
-    NGRAMS,
-    NO_STEMS,
-    TermCounts,
-    TextOptions,
-    analyzer_of,
-    batches,
-    chosen_lead,
-    lead_of,
-)
+from mpu_cli.text.analyzer import NGRAMS, NO_STEMS, TermCounts, TextOptions, analyzer_of, batches, chosen_lead, lead_of
 from mpu_cli.text.labels import Labels, read_labels
 from mpu_cli.text.languages import TextIn, language_of, of_collection
 from mpu_cli.text.records import Fields
@@ -333,15 +324,13 @@ def read_vectorization(like: str | Path) -> Vectorization:
     path = Path(like) if Path(like).is_dir() else place_beside(like, FOLDER)
     if path is None:
         raise InputError(like, "has no directory with a vectoriser; give a file that mpu vectorize wrote")
-    kept = stored.load(path)
-    if (path / LABELS).exists() and not (path / LABELS).is_file():
-        raise InputError(path / LABELS, "is not a regular file; run mpu vectorize again")
-    labels = read_labels(path / LABELS) if kept.content is None or kept.content.labels else Labels()
+    kept, names = stored.load(path), path / LABELS
+    if names.exists() and not names.is_file():
+        raise InputError(names, "is not a regular file; run mpu vectorize again")
+    labels = read_labels(names) if kept.content is None or kept.content.labels else Labels()
     if kept.content is None or len(labels) != kept.content.labels:
         wanted = "none" if kept.content is None else f"{kept.content.labels:,}"
-        raise InputError(
-            path / LABELS, f"names {len(labels):,} labels, but {wanted} are expected; run mpu vectorize again"
-        )
+        raise InputError(names, f"names {len(labels):,} labels, but {wanted} are expected; run mpu vectorize again")
     if (path / BROADER).is_file():
         labels.broader = read_implications(path / BROADER)
     if (path / DEPRECATED).is_file():
@@ -362,8 +351,7 @@ def write_directory(
         (path / DEPRECATED).write_text("".join(f"{number}\n" for number in labels.deprecated))
     vectors = vectorizer.transform_names(labels.names)
     named = np.flatnonzero(np.diff(vectors.indptr))
-    numbers = csr_array(
-        (np.ones(len(named), bool), named + 1, np.arange(len(named) + 1)), shape=(len(named), len(labels) + 1)
-    )
+    entries = np.ones(len(named), bool), named + 1, np.arange(len(named) + 1)
+    numbers = csr_array(entries, shape=(len(named), len(labels) + 1))
     with (path / LABEL_FEATURES).open("wb") as out:
         write_instances(out, Dataset(numbers, from_one(vectors[named])))
