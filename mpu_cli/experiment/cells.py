@@ -9,7 +9,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from functools import cache
@@ -196,10 +196,9 @@ def _is_row(row: Any) -> bool:
     return needed <= row.keys() <= kinds.keys() and all(isinstance(row[name], kinds[name]) for name in row)
 
 
-def save(folder: Path, settings: dict[str, Any], rows: Iterable[Row]) -> None:
+def save(folder: Path, settings: dict[str, Any], rows: Collection[Row]) -> None:
     """Write the settings and the rows of the cells that have ended; MpuError if they cannot be written."""
-    rows = list(rows)
-    write(folder / RECORD, json.dumps({"settings": settings, "rows": rows}, indent=1).encode() + b"\n")
+    write(folder / RECORD, json.dumps({"settings": settings, "rows": [*rows]}, indent=1).encode() + b"\n")
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(HEADER)

@@ -5,7 +5,7 @@ side.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from itertools import cycle
 from pathlib import Path
@@ -82,16 +82,12 @@ def literal(text: str) -> str:
     return one_line(text).replace("$", r"\$")
 
 
-def _styles(methods: Sequence[str]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return the styles of the points, and of the line, for each method."""
-    looks = zip(methods, cycle(_MARKERS), cycle(_LINES), cycle(_COLOURS))
-    return [
-        (
-            {"marker": marker, "color": colour, "markerfacecolor": "white" if i % 2 else colour},
-            {"linestyle": line, "color": colour},
-        )
-        for i, (_, marker, line, colour) in enumerate(looks)
-    ]
+def _looks(methods: Sequence[str]) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any]]]:
+    """Yield each method, its name in the key, and the styles of its points and of its line."""
+    names = short_names(methods)
+    for i, (method, marker, line, colour) in enumerate(zip(methods, cycle(_MARKERS), cycle(_LINES), cycle(_COLOURS))):
+        points = {"marker": marker, "color": colour, "markerfacecolor": "white" if i % 2 else colour}
+        yield method, literal(names[method]), points, {"linestyle": line, "color": colour}
 
 
 def _metric_figure(panel: Panel, metric: str) -> Figure:
@@ -106,14 +102,13 @@ def _metric_figure(panel: Panel, metric: str) -> Figure:
     )
     rates = np.array(panel.rates) * 100
     between = min(np.diff(rates).min() * _SPREAD, (rates[-1] - rates[0]) * _WIDEST) / len(panel.methods)
-    names = short_names(panel.methods)
-    for i, (method, (points, line)) in enumerate(zip(panel.methods, _styles(panel.methods), strict=True)):
+    for i, (method, name, points, line) in enumerate(_looks(panel.methods)):
         means, spread = zip(*(panel.over_folds(metric, method, rate) for rate in panel.rates), strict=True)
         axes.errorbar(
             rates + (i - (len(panel.methods) - 1) / 2) * between,
             means,
             np.nan_to_num(spread) if folds > 1 else None,
-            label=literal(names[method]),
+            label=name,
             elinewidth=0.6,
             **points | line,
         )
@@ -127,9 +122,8 @@ def _time_figure(rows: Sequence[Row]) -> Figure:
     seconds = seconds_of(rows, "fit")
     labels = {"title": literal(rows[0]["dataset"]), "xlabel": "instances", "ylabel": "training time, s"}
     figure, axes = _figure([*seconds], xscale="log", yscale="log", **labels)
-    names = short_names([*seconds])
-    for (method, by_size), (points, line) in zip(seconds.items(), _styles([*seconds]), strict=True):
-        name = literal(names[method])
+    for method, name, points, line in _looks([*seconds]):
+        by_size = seconds[method]
         if len(by_size) > 1:
             law = fit_power_law(by_size)
             axes.plot([*by_size], np.exp(law.intercept) * np.array([*by_size], float) ** law.slope, **line)
