@@ -271,9 +271,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
         annotations = arrays.Annotations.of(named, groups=groups, same_fold=same_fold, **verified)
         given = {name: getattr(self, name) for name in ("c", "threshold", "folds", "random_state")}
-        chosen = parameters.of_estimator(MPUClassifier(**given), named.of_columns)
-        if named.one_each:
-            chosen["c"] = 1.0
+        chosen = parameters.of_estimator(MPUClassifier(**given), named)
         (X,), run, options = indexable(X), parameters.run_of(chosen), parameters.options(chosen, annotations)
         evidence = self._fit_by_scores(X, annotations, options, run, unannotated)
         estimates, rates = evidence.estimates, evidence.frequency.rates

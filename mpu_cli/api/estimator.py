@@ -297,9 +297,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         annotations = arrays.Annotations.of(named, numbers, **arguments)
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
-        chosen = parameters.of_estimator(self, named.of_columns)
-        if named.one_each:
-            chosen["c"] = 1.0
+        chosen = parameters.of_estimator(self, named)
         options, run = parameters.options(chosen, annotations), parameters.run_of(chosen)
         names = getattr(self, "feature_names_in_", None)
         data = TrainingData.extended(annotations, features=arrays.as_csr(X), ids=ids, feature_names=names)

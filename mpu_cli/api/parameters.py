@@ -15,7 +15,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
-from mpu_cli.api.arrays import Annotations
+from mpu_cli.api.arrays import Annotations, Named
 from mpu_cli.core.frequency.label_frequency import refuse_refuted
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
@@ -76,20 +76,22 @@ def checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: DECLARED[name].check(value) for name, value in parameters.items()}
 
 
-def of_estimator(estimator: Any, classes: np.ndarray | None = None) -> dict[str, Any]:
+def of_estimator(estimator: Any, named: Named | None = None) -> dict[str, Any]:
     """Check and return an estimator's parameters, as `checked` does, and `step`, which reports progress.
 
-    `classes`: names of the labels; they may be the keys of c.
+    `named`: the labels, whose names may be the keys of c; c is 1 if each instance has one of them.
     """
     step = _saying if checked_as(Integer(0), "verbose", int(estimator.verbose)) else no_observer
     given = {name: getattr(estimator, option.name) for name, option in DECLARED.items()}
-    if classes is not None:
+    if named is not None:
+        classes = named.of_columns
         given["c"] = in_order_of(classes, c := given["c"], "c", "the classes")
         if isinstance(c, Mapping):
             if unknown := c.keys() - set(classes.tolist()):
                 raise DataError(f"c has a number for {min(unknown, key=str)!r}, which is not among the classes")
             given["c"] = [c.get(name, np.nan) for name in classes.tolist()]
-    return checked(given) | {"step": step}
+    chosen = checked(given) | {"step": step}
+    return chosen if named is None or not named.one_each else chosen | {"c": 1.0}
 
 
 @contextmanager
