@@ -565,12 +565,6 @@ def suggest() -> None:
     """
 
 
-_EPILOG = """
-FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. Several FILEs are read as one. The new
-model replaces an existing one only when it is complete.
-"""
-
-
 @command(
     option("-o, --output MODEL", PATH, "Model directory. Default: FILE with the suffix .mpu."),
     Group("options", Options, declared_options(Options)),
@@ -601,7 +595,8 @@ model replaces an existing one only when it is complete.
         "Replacing the model": "accept_on accept_margin accept_metric keep",
         "Input and output": "implicit_values oof history log_format verbose accept_warning",
     },
-    epilog=_EPILOG,
+    epilog="FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. Several FILEs are read as "
+    "one. The new model replaces an existing one only when it is complete.",
 )
 def train() -> None:
     """Train a model on FILE, some of whose labels may be missing.

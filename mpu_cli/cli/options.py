@@ -127,11 +127,10 @@ class GroupedCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups."""
-        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         records = {}
-        for option in options:
-            longest = max(option.opts, key=len)  # -h and --help are in no fixed order in click 8.2 to 8.4
-            records[longest.strip("-").replace("-", "_")] = option.get_help_record(ctx) or ("", "")
+        for param in self.get_params(ctx):
+            longest = max(param.opts, key=len)  # -h and --help are in no fixed order in click 8.2 to 8.4
+            records[longest.strip("-").replace("-", "_")] = param.get_help_record(ctx) or ("", "")
         for title, names in self.groups.items():
             with formatter.section(title):
                 formatter.write_dl([records[name] for name in names])

@@ -122,8 +122,7 @@ def command(
                 table = frequency_lines(np.array(list(shares), int), np.array(list(shares.values())))
                 beside.enter_context(open_output(kept)).write(table)
     total, remaining = before.total(), after.total()
-    counts: dict[str, Any] = {"instances": instances, "labels": total, "removed": total - remaining}
-    counts["emptied"] = emptied
+    counts: dict[str, Any] = {"instances": instances, "labels": total, "removed": total - remaining, "emptied": emptied}
     share = of_labels = ""
     if c_of_labels:
         c = {"c": remaining / total, "least_c": min(c_of_labels.values()), "most_c": max(c_of_labels.values())}

@@ -377,8 +377,7 @@ def command(
     names, c, labels = wanted.names, wanted.c, wanted.naming.file
     inputs: dict[str, str | Path | None] = {"TRUTH": truth}
     inputs |= {f"PREDICTIONS {number}".removesuffix(" 1"): name for number, name in enumerate(predictions, 1)}
-    inputs |= {"--labels": labels, "--c": c if isinstance(c, Path) else None}
-    inputs["--training"] = wanted.training
+    inputs |= {"--labels": labels, "--c": c if isinstance(c, Path) else None, "--training": wanted.training}
     inputs |= {f"--reviewed {path}": path for path in wanted.reviewed}
     refuse_overlaps(inputs, {})
     several = len(predictions) > 1

@@ -311,12 +311,11 @@ def command(
 ) -> None:
     """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     outputs = Outputs(fill=form == "svm", **of_outputs)
-    why = outputs.why
     if fill_implied and form != "svm":
         raise click.UsageError("--fill-implied needs --format svm.")
-    if why and form == "svm":
+    if outputs.why and form == "svm":
         raise click.UsageError("--why is for a list.")
-    if why:
+    if outputs.why:
         if options.features == RBF:
             raise click.UsageError(
                 "--why lists features of the data, and a model with --features rbf has no weights for these."

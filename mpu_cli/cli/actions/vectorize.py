@@ -125,7 +125,7 @@ def vectorize(
                     options = replace(options, stem=",".join(languages) or NO_STEMS)
                 with progress("reading texts", size), opened() as stream:
                     vectorization = _fit(reader, stream, options, names)
-            writer = VectorWriter(out, work, vectorization, n_numbered)
+            writer = VectorWriter(out, work, vectorization)
             with progress("writing vectors", size), opened() as stream:
                 writer.write(reader.records(stream))
             if work is not None:
@@ -143,8 +143,9 @@ def vectorize(
         others = ", the first of them listed" * (reader.bad > len(reader.listed))
         warn(f"left out: {counted(reader.bad, 'bad record')}{others}")
     vectorizer = vectorization.vectorizer
-    cautions += _of_tags(reader, writer, vectorization.labels.names[n_numbered:], like is None)
-    cautions += _cautions(writer, labels if like is None else like)
+    added = vectorization.labels.names[n_numbered:]
+    cautions += _of_tags(reader, writer, added, like is None)
+    cautions += _cautions(writer, added, labels if like is None else like)
     return {
         "instances": writer.instances,
         "annotations": writer.annotations,
@@ -163,13 +164,13 @@ def vectorize(
 class VectorWriter:
     """Writes records as lines of a data file, and their ids and groups to files in a directory, if given.
 
-    Tags that are not among the labels of the vectorization are added; `n_numbered` labels had a number before.
+    Tags that are not among the labels of the vectorization are added.
     """
 
-    def __init__(self, out: Writable, directory: Path | None, vectorization: Vectorization, n_numbered: int) -> None:
+    def __init__(self, out: Writable, directory: Path | None, vectorization: Vectorization) -> None:
         self._counted = Counted(out)
         self._directory = directory
-        self.vectorizer, self.labels, self.n_numbered = vectorization.vectorizer, vectorization.labels, n_numbered
+        self.vectorizer, self.labels = vectorization.vectorizer, vectorization.labels
         self.id_hashes = array("q")  # Python's hashes, since the ids themselves may not fit in memory
         # Instances written, their labels, empty texts, other texts without a feature, and records in which a tab or
         # line end in a tag, id or group was replaced with a blank.
@@ -365,14 +366,13 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Sequence[tuple[str, ..
         )
 
 
-def _cautions(writer: VectorWriter, numbered: str | Path | None) -> Iterator[str]:
-    labels, vectorizer, n_numbered = writer.labels, writer.vectorizer, writer.n_numbered
-    if numbered is not None and len(labels) > n_numbered:
-        n_added = len(labels) - n_numbered
-        added = [repr(names[0]) for names in labels.names[n_numbered:][:_MOST_NAMED]]
+def _cautions(writer: VectorWriter, added: Sequence[tuple[str, ...]], numbered: str | Path | None) -> Iterator[str]:
+    labels, vectorizer = writer.labels, writer.vectorizer
+    if numbered is not None and added:
+        first_number = len(labels) - len(added) + 1
         yield (
-            f"{counted(n_added, 'tag')} not among the names of {shown(numbered)}, numbered from {n_numbered + 1} on: "
-            f"{abridged(added, n_added)}"
+            f"{counted(len(added), 'tag')} not among the names of {shown(numbered)}, numbered from {first_number} on: "
+            f"{abridged([repr(names[0]) for names in added[:_MOST_NAMED]], len(added))}"
         )
     if labels.shared:
         yield (
