@@ -359,10 +359,6 @@ def per_label_report(
     return rows_of(columns)
 
 
-# Options for a single predictions file, refused for several.
-_FOR_ONE = ["fail_below", "per_label", "training", "calibration", "reviewed", "labels"]
-
-
 def command(
     truth: str,
     predictions: tuple[str, ...],
@@ -382,7 +378,8 @@ def command(
     refuse_overlaps(inputs, {})
     several = len(predictions) > 1
     if several:
-        refuse_set(_FOR_ONE, "{} is for one PREDICTIONS, not for several.")
+        for_one = "fail_below", "per_label", "training", "calibration", "reviewed", "labels"
+        refuse_set(for_one, "{} is for one PREDICTIONS, not for several.")
         if truth == STANDARD_STREAM or Path(truth).is_fifo():
             raise click.UsageError("TRUTH is read again for each of several PREDICTIONS: it must be a file.")
     if wanted.reviewed and c is not None:

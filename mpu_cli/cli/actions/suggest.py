@@ -273,17 +273,9 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path 
     """
     listed = place_beside(outputs.target, FILLED) if outputs.fill and outputs.target is not None else None
     rules = None if listed is None or sources.rules is None else beside(str(outputs.target), IMPLIED)
-    inputs = {
-        **sources.by_option(),
-        "--c": frequency_file(options),
-        "--implied": sources.rules,
-        **outputs.suggestible.by_option(),
-    }
-    written = {
-        "--output": outputs.target,
-        "the list beside --output": listed,
-        "the rules beside --output": rules,
-    }
+    inputs = sources.by_option() | {"--c": frequency_file(options), "--implied": sources.rules}
+    inputs |= outputs.suggestible.by_option()
+    written = {"--output": outputs.target, "the list beside --output": listed, "the rules beside --output": rules}
     refuse_overlaps(inputs, written)
     refuse_unwritable(outputs.target)
     if outputs.fill:
