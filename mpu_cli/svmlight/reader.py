@@ -252,15 +252,12 @@ class Preamble:
                 f"the header declares {header.instances} instances, but {extent.instances} follow; is the file cut "
                 f"short, or are files joined? (two or three integers alone on the first line are a header{advice})"
             )
-        numbers: list[tuple[int, int | None, str]] = [
-            (extent.labels, header.labels, "label"),
-            (features, header.features, "feature"),
-        ]
+        numbers = {"label": (extent.labels, header.labels), "feature": (features, header.features)}
         if reading.scores:
-            numbers = [(max(extent.labels, features), header.labels, "label")]
+            numbers = {"label": (max(extent.labels, features), header.labels)}
         elif header.features is None and not extent.labels:  # only the features, with labels in another file
-            numbers = [(features, header.labels, "feature")] * reading.labels
-        for found, announced, name in numbers:
+            numbers = {"feature": (features, header.labels)} if reading.labels else {}
+        for name, (found, announced) in numbers.items():
             is_wanted = reading.labels or name == "feature"
             if is_wanted and announced is not None and found > announced:
                 raise wrong(
@@ -268,7 +265,7 @@ class Preamble:
                     "follows; correct the header, or remove it"
                 )
         if header.instances:
-            counts = [f"{name}s 0 to {announced - 1}" for _, announced, name in numbers if announced]
+            counts = [f"{name}s 0 to {announced - 1}" for name, (_, announced) in numbers.items() if announced]
             text = f"is a header: {', '.join([counted(header.instances, 'instance'), *counts])}{advice}"
             level = logging.WARNING if reading.implicit_values else logging.INFO
             _log.log(level, f"{shown(source)}:{self._line}: {text}", extra={"once": True})
