@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mpu_cli.core.features import Columns
 from mpu_cli.errors import DataError, InputError, MpuError
-from mpu_cli.names.label_names import is_uri
-from mpu_cli.names.lines import as_a_file, text_lines, whole
+from mpu_cli.names.label_names import as_number, is_uri
+from mpu_cli.names.lines import as_a_file, text_lines
 from mpu_cli.names.naming import (
     BROADER,
     DEPRECATED,
@@ -30,7 +30,6 @@ from mpu_cli.names.naming import (
     read_implications,
 )
 from mpu_cli.runtime.options import options_of, with_parameters
-from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
@@ -98,12 +97,10 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         texts = _texts(X)
         first = next(batches(texts), [])  # the languages of a generator's texts are guessed from these
         lead = chosen_lead(first) if options.lead is None else options.lead
-        options = replace(options, ngrams=options.ngrams or NGRAMS[options.analyzer], lead=lead)
-        if options.analyzer == "char":
-            options = replace(options, stem=NO_STEMS)
-        elif options.stem is None:
-            languages = of_collection(_texts(X) if isinstance(X, Sequence) else first)
-            options = replace(options, stem=",".join(languages) or NO_STEMS)
+        stem = NO_STEMS if options.analyzer == "char" else options.stem
+        if stem is None:
+            stem = ",".join(of_collection(_texts(X) if isinstance(X, Sequence) else first)) or NO_STEMS
+        options = replace(options, ngrams=options.ngrams or NGRAMS[options.analyzer], lead=lead, stem=stem)
         if options.hashing is None:
             self._fit_vocabulary(options, chain(first, texts), names)
         else:
@@ -174,9 +171,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         ----------
         X : iterable of str
         """
-        check_is_fitted(self, "idf_")
-        texts = list(_texts(X))
-        lead = self.options_.lead
+        lead, texts = self.stored().options.lead, list(_texts(X))
         if not lead:
             return self._weighed(texts)
         leads = [lead_of(text, lead) for text in texts]
@@ -334,7 +329,7 @@ def read_vectorization(like: str | Path) -> Vectorization:
     if (path / BROADER).is_file():
         labels.broader = read_implications(path / BROADER)
     if (path / DEPRECATED).is_file():
-        labels.deprecated = [number for line in text_lines(path / DEPRECATED) if (number := whole(line, MAX_ID))]
+        labels.deprecated = [number for line in text_lines(path / DEPRECATED) if (number := as_number(line))]
     return Vectorization(Vectorizer.of(kept), labels, kept.fields)
 
 
