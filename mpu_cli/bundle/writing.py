@@ -396,16 +396,14 @@ class Origin:
 
     time: str  # Time of saving: ISO 8601, in UTC.
     instances: int
-    # Number of annotations of each label of the model.
-    annotated: list[int]
+    annotated: list[int]  # Number of annotations of each label of the model.
     # Number of true labels, estimated from the annotations with the label frequency and reviewers' decisions.
     true: list[float]
     options: dict[str, Any]  # The options that differ from their defaults: JSON values.
     versions: dict[str, str]  # Versions of mpu, Python and the numerical packages.
     kernel: str  # The inner loops: "numpy" or "numba".
     source: str | None = None  # The data, as the user named them; None for arrays.
-    # Dictionaries as in `_OF_FILE`, one for each file of the data.
-    files: list[dict[str, Any]] = field(default_factory=list)
+    files: list[dict[str, Any]] = field(default_factory=list)  # As in `_OF_FILE`, one for each file of the data.
     others: list[str] = field(default_factory=list)  # Other training files, each with its option.
 
     def written(self) -> bytes:

@@ -51,8 +51,7 @@ class Review:
     broader: Mapping[int, Sequence[int]] = field(default_factory=dict)  # the next broader labels of some labels
     decided: Decisions | None = None  # earlier decisions: the page opens with them
     label_names: LabelNames | None = None
-    # From `names.naming.read_names`. Features without a name are shown by number
-    feature_names: Names | None = None
+    feature_names: Names | None = None  # From `names.naming.read_names`. Features without a name are shown by number
 
     def suggested(self, instance: int) -> list[Suggested]:
         """Return the suggestions for an instance, the most probable first."""
