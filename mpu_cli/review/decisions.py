@@ -51,9 +51,7 @@ from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.streams import Source, Writable
 
 INSTANCE, ID, LABEL, NUMBER, VERDICT = "instance", "id", "label", "number", "verdict"
-SOURCE = "source"
-DRAWN, REVIEWER = "drawn", "reviewer"
-PROBABILITY, WHY = "probability", "why"
+SOURCE, DRAWN, PROBABILITY, WHY, REVIEWER = "source", "drawn", "probability", "why", "reviewer"
 NOTHING_ELSE = -1  # the label of a decision on all other labels
 STAR = "*"
 YES, NO = "yes", "no"
@@ -113,9 +111,7 @@ class Decisions:
 
 
 def read(
-    sources: "Iterable[str | Path | WrittenCells]",
-    names: LabelNames | None = None,
-    ids: RecordIds | None = None,
+    sources: "Iterable[str | Path | WrittenCells]", names: LabelNames | None = None, ids: RecordIds | None = None
 ) -> Decisions:
     """Read one or several review files as one.
 
@@ -156,9 +152,8 @@ def _undisputed(every: Decisions, ids: RecordIds | None) -> Decisions:
     said: list[dict[tuple[int, int], tuple[bool, str, str]]] = []  # by cell: verdict, reviewer and place
     for file, name in enumerate(every.files):
         one = _each_once(_part(every, every.file == file), ids)
-        where = [
-            f"{shown(name)}:{line} {YES if true else NO}" for line, true in zip(one.line, one.verdict, strict=True)
-        ]
+        lines = zip(one.line, one.verdict, strict=True)
+        where = [f"{shown(name)}:{line} {YES if true else NO}" for line, true in lines]
         cells = zip(one.instance.tolist(), one.label.tolist(), strict=True)
         said.append(dict(zip(cells, zip(one.verdict.tolist(), one.reviewer, where, strict=True), strict=True)))
     disputed: set[tuple[int, int]] = set()
@@ -404,9 +399,8 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
         is_sample = _translate(cells, sources, lambda text: _word(text, SOURCE, _SOURCES), bool)
     verdict = _translate(cells, cells.columns[VERDICT], lambda text: _word(text, VERDICT, _VERDICTS))
     if len(wrong := np.flatnonzero((label == NOTHING_ELSE) & (verdict == 1))):
-        raise InputError(
-            cells.source, "label * stands for all other labels, so its only verdict is no", cells.lines[wrong[0]]
-        )
+        problem = "label * stands for all other labels, so its only verdict is no"
+        raise InputError(cells.source, problem, cells.lines[wrong[0]])
     words = np.array([word.lower() for word in sources], object)
     origin = np.where(words == ADDED, HowDecided.ADDED, HowDecided.UNKNOWN).astype(np.int8)
     claims = cells.claims()
