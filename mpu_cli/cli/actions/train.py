@@ -184,10 +184,9 @@ def _print_report(report: dict[str, Any]) -> None:
             f"{counted(review.refuted, 'annotation')} rejected; {counted(review.closed, 'instance')} completely "
             f"reviewed, {review.sampled:,} of them at random"
         )
-    interval, is_known = report.get("c_interval") or None, report.get("c_known", True)
     if "advice" in report:
         lines = {"first of all": report["advice"], **lines}
-    lines["c"] = _frequency(report, interval, is_known)
+    lines["c"] = _frequency(report)
     if "levels" in report:
         by_level = " and ".join(f"{f1:.3f}" for f1 in report["expected_micro_f1_by_level"])
         of_two = f"; expected micro-F1 of one and of two: {by_level}" * (" " in by_level)
@@ -222,7 +221,7 @@ def _print_report(report: dict[str, Any]) -> None:
     print_groups(report.get("c_by_group"))
 
 
-def _frequency(found: dict[str, Any], interval: list[float] | None, is_known: bool) -> str:
+def _frequency(found: dict[str, Any]) -> str:
     """Describe c: from people's decisions, estimated from annotations alone, or set by the user."""
     c, by_people = found["c"], found.get("c_by_people")
     if by_people is not None:
@@ -232,25 +231,22 @@ def _frequency(found: dict[str, Any], interval: list[float] | None, is_known: bo
             basis.append(counted(by_people["instances"], "complete instance"))
         text = f"{by_people['c']:.3f} ({low:.3f} to {high:.3f}) from {' and '.join(basis)}, by label"
         return text + ("" if alone is None else f"; from annotations alone {alone:.3f}")
-    if not is_known:
+    if not found.get("c_known", True):
         values = f"by label, {min(c):.3f} to {max(c):.3f}" if isinstance(c, list) else f"{c:.3f}"
         why = f"people seem to have stopped at some number of labels; scores suggest, as what follows assumes, {values}"
         return f"unknown: {why}; to find out: {QUESTIONS}"
+    interval = found.get("c_interval")
+    ends = " ({:.3f} to {:.3f})".format(*interval) if interval else ""
     if isinstance(c, list):
         source = "estimated" if found["c_estimated"] else "set by the user"
-        of_all = f"; of all labels {found['c_overall']:.3f}{_ends(interval)}" if "c_overall" in found else ""
+        of_all = f"; of all labels {found['c_overall']:.3f}{ends}" if "c_overall" in found else ""
         return f"by label, {min(c):.3f} to {max(c):.3f}, {source}{of_all}"
-    ends = _ends(interval)
     missing = f"{1 - c:.1%} of the true labels are missing"
     if found["c_estimated"]:
         more = ", or more if some are annotated more often than others"
         fewer = ", or fewer if features make no label certain" * (c < 1)
         return f"{c:.3f}{ends}, estimated: {missing}{more}{fewer}"
     return f"{c:.3f}{ends}, set by the user: {missing}"
-
-
-def _ends(interval: list[float] | None) -> str:
-    return "" if interval is None else " ({:.3f} to {:.3f})".format(*interval)
 
 
 def _line(report: dict[str, Any], annotations: int) -> dict[str, Any]:
