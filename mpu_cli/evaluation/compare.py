@@ -312,7 +312,7 @@ def _deviations(every: Sequence[Counts], incomplete: bool, seed: int) -> list[di
     """Return standard deviations over samples: of the first's metrics, and of the differences of others from it."""
     n, width = every[0].truth.shape[0], max(max(one.truth.shape) for one in every)
     drawn: list[dict[str, list[np.ndarray]]] = [{} for _ in every]
-    for weights in _samples(n, _REPLICATES, seed, width):
+    for weights in _samples(n, seed, width):
         first, *others = (one.metrics(weights, incomplete) for one in every)
         common = ({name: other[name] - first[name] for name in first.keys() & other.keys()} for other in others)
         for samples, values in zip(drawn, (first, *common), strict=True):
@@ -321,15 +321,15 @@ def _deviations(every: Sequence[Counts], incomplete: bool, seed: int) -> list[di
     return [{name: float(np.std(np.concatenate(parts))) for name, parts in samples.items()} for samples in drawn]
 
 
-def _samples(n: int, replicates: int, seed: int, width: int) -> Iterator[np.ndarray]:
+def _samples(n: int, seed: int, width: int) -> Iterator[np.ndarray]:
     """Draw samples of n instances with replacement; yield the multiplicities of instances, shape (b, n).
 
     Samples are drawn a few at a time, so that an array of `width` for each is small.
     """
     rng = np.random.default_rng(seed)
     at_once = max(1, _DRAWN // width)
-    for start in range(0, replicates, at_once):
-        b = min(at_once, replicates - start)
+    for start in range(0, _REPLICATES, at_once):
+        b = min(at_once, _REPLICATES - start)
         drawn = rng.integers(n, size=(b, n)) + n * np.arange(b)[:, None]
         yield np.bincount(drawn.ravel(), minlength=b * n).reshape(b, n).astype(float)
 
