@@ -234,10 +234,8 @@ class Suggestible:
 EVERY_LABEL = Suggestible()
 
 
-def _labels(source: str | Path, ids: "np.ndarray", names: LabelNames | None) -> "np.ndarray":
+def _labels(source: str | Path, ids: "np.ndarray", names: LabelNames | None) -> list[int]:
     """Read labels; a warning counts the labels that are not in use."""
-    import numpy as np
-
     lines: list[tuple[str, int | None]] = []
 
     def read(line: str) -> None:
@@ -255,7 +253,7 @@ def _labels(source: str | Path, ids: "np.ndarray", names: LabelNames | None) -> 
     if absent := [text for text, number in lines if number not in known]:
         unused = f"{counted(len(absent), 'line')} of {len(lines):,} with unused labels, such as {quoted(absent[0])}"
         _log.warning(f"{shown(source)}: {unused}")
-    return np.array(sorted(used))
+    return sorted(used)
 
 
 def read_implications(source: str | Path, names: LabelNames | None = None) -> "Implications":
