@@ -458,9 +458,8 @@ def _each_once(every: Decisions, ids: RecordIds | None) -> Decisions:
         of = f"label {label_text(int(every.label[here]), every.names)} of {_record(int(instance[other[0]]), ids)}"
         there = f"{words[1]} in {shown(every.files[every.file[before]])}:{every.line[before]}"
         raise every.error(here, f"{of} is {words[0]} here and {there}; remove one of the lines")
-    is_sample = np.zeros(len(first), bool)
-    is_sample[group[every.is_sample[order]]] = True
-    origin = np.maximum.reduceat(every.origin[order], first) if len(first) else every.origin
+    both = every.is_sample, every.origin
+    is_sample, origin = (np.maximum.reduceat(values[order], first) if len(first) else values for values in both)
 
     def last_of(values: np.ndarray) -> np.ndarray:
         kept, in_order = np.full(len(first), np.nan), values[order]
