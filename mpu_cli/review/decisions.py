@@ -24,8 +24,7 @@ still exist, and none before the last decided one is undecided, the list was ans
 sample of the claims, even if all are ``yes``.
 
 ``*`` with ``no`` completes the instance's label set: labels that are annotated or ``yes`` are true, all others are
-false. Decisions on all labels of an instance that was drawn at random complete it too. Lines may be in any order. A
-decision may be repeated, in one file or in several.
+false. Lines may be in any order. A decision may be repeated, in one file or in several.
 """
 
 import csv

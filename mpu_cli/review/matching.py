@@ -111,11 +111,8 @@ def match(
     is_annotated &= ~added
     kinds = decisions.verdict, has_column & ~decisions.verdict
     yes, no = ((decisions.instance[kind], column[kind]) for kind in kinds)
-    decided_singly = np.bincount(decisions.instance[has_column & decisions.is_sample], minlength=n)
-    every_label = np.flatnonzero(decided_singly == max(len(ids), 1))
-    complete = np.union1d(decisions.instance[whole & decisions.is_sample], every_label)
-    closed = np.union1d(decisions.instance[whole], complete)
-    verified = VerifiedLabels.of((n, len(ids)), true=yes, false=no, complete=closed)
+    verified = VerifiedLabels.of((n, len(ids)), true=yes, false=no, complete=decisions.instance[whole])
+    complete = decisions.instance[whole & decisions.is_sample]
     counts = ReviewCounts(
         decisions=len(decisions),
         found=int(np.count_nonzero(decisions.verdict & ~is_annotated)),

@@ -60,14 +60,6 @@ def test_a_sample_that_is_not_closed_and_a_suggestion_that_is_are_no_sample(revi
     assert reviewed.verified.instances.tolist() == [0, 2, 0, 0]
 
 
-def test_a_sample_with_all_labels_decided_one_by_one_is_closed(review):
-    lines = [f"{i}\t{k}\t{'yes' if k == 7 else 'no'}\t" for i in (1, 2) for k in (1, 3, 7)]
-    reviewed = review(*(line + "sample" for line in lines[:3]), *(line + "suggestion" for line in lines[3:]))
-    assert reviewed.sampled.tolist() == [0]
-    assert reviewed.verified.instances.tolist() == [2, 0, 0, 0]
-    assert review(*(line + "sample" for line in lines), "4\t5\tyes\tsample").sampled is None  # 5 is open in the others
-
-
 def test_a_label_that_is_annotated_nowhere_is_new_where_it_is_true(review):
     reviewed = review("1\t5\tyes\tsample", "2\t5\tno\tsample", "2\t6\tno\tsample")
     assert reviewed.ids.tolist() == [1, 3, 5, 7]
