@@ -80,7 +80,7 @@ def apply() -> None:
     """Write accepted tags back into RECORDS.
 
     RECORDS are the texts that `mpu vectorize` converted. NEW contains the same records, with the accepted tags;
-    unchanged records are copied byte for byte. Records are matched by id, or by
+    unchanged records are copied byte for byte, except for a new column of a table. Records are matched by id, or by
     order if they have none.
 
     \b
