@@ -126,6 +126,13 @@ def test_labels_of_another_base_are_warned_of(run, tmp_path, step):
     assert (json.loads(result.stdout)["micro_f1"], result.stderr) == (1, "")
 
 
+def test_a_model_that_confuses_two_labels_is_of_the_same_base(run, tmp_path):
+    truth, predicted = tmp_path / "truth.svm", tmp_path / "predicted"
+    truth.write_text("2 1:1\n" * 95 + "1,3 1:1\n" * 5)
+    predicted.write_text("3\n" * 95 + "1,3\n" * 4 + "4\n")
+    assert run.ok("evaluate", truth, predicted).stderr == ""
+
+
 FILES = {
     "truth.svm": "3,7 1:0.5 4:2\n1 2:1\n 3:1\n7 1:1\n",
     "good": "3,7\n1\n\n7\n",

@@ -267,7 +267,8 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
     counts = comparison.label_sets
     labels, others = (np.repeat(counts.labels, of_labels) for of_labels in (counts.support, counts.predicted))
     shift = base_shift(labels, others)
-    if shift and 2 * counts.true_positives.sum() < len(labels) and others[0] < others[-1]:
+    is_shifted = shift and labels[0] != others[0] < others[-1]  # the others may only confuse two labels
+    if is_shifted and 2 * counts.true_positives.sum() < len(labels):
         ends = f"{labels[0]} to {labels[-1]} in TRUTH and {others[0]} to {others[-1]} in PREDICTIONS"
         advice = f"if they are numbered from different bases, renumber TRUTH: {RENUMBERED['labels'] % shift}"
         warn(f"labels are {ends}: {advice}")
