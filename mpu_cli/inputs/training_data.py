@@ -324,7 +324,8 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
         refuse_filled(sources.file, "several FILEs have their instances renumbered; learn from this file only")
     file = read(sources.file, reading, run, contents=sidecars.contents)
     for path, state in zip(files_of(sources.file), states, strict=True):
-        if state_of(path) not in (state, None):
+        now = state_of(path)
+        if state is not None and now is not None and now[0] != state[0]:  # the time alone may be changed by a copy
             raise InputError(path, "has changed while it was read; train when it is complete, or on a copy of it")
     labels, ids = file.occurring_labels()
     names = sidecars.names_of(sources.naming, ids)
@@ -437,6 +438,9 @@ def _with_implications(data: TrainingData, implications: Implications, rules: st
     return replace(data, implications=implications, verified=verified if verified.cells.nnz else data.verified)
 
 
+_FEWEST_FOR_BASE = 50  # instances: fewer do not show how often each number occurs
+
+
 def _check_complete(data: TrainingData, more: Dataset, sources: Sources) -> None:
     """Refuse instances with complete label sets if all are empty; warn if their numbers seem to have another base."""
     source = str(sources.fully_labelled)
@@ -447,7 +451,7 @@ def _check_complete(data: TrainingData, more: Dataset, sources: Sources) -> None
         "features": (more.features.indices, data.features.indices[: more.features.nnz]),  # all of them would take long
     }
     for kind, (found, expected) in numbers.items():
-        if shift := base_shift(found, expected):
+        if len(more) >= _FEWEST_FOR_BASE and (shift := base_shift(found, expected)):
             _log.warning(
                 f"{shown(source)}: {kind} seem to be numbered from another base than those of {shown(sources.file)}; "
                 f"renumber it: {RENUMBERED[kind] % shift}"
