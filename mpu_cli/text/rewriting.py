@@ -43,7 +43,6 @@ class Rewriter:
         self._skip_bad = skip_bad
         self._is_corpus = is_corpus(form, fields)
         self._columns: list[str] = []  # of a table, including new ones for tags
-        self._are_more = False  # whether there are new ones
         self._dialect: dict[str, Any] = {}  # of a table
         self._mark = "1"  # the value of the last true field that is a tag
         self._are_numbers = False  # whether the tags of the last list were numbers
@@ -86,7 +85,8 @@ class Rewriter:
         end = text[len(row) :]
         short = len(self._columns) - len(of.cells)
         if not values:
-            return row + self._dialect["delimiter"] * short + end if self._are_more else text
+            has_new = of.table is not None and len(self._columns) > len(of.table.names)
+            return row + self._dialect["delimiter"] * short + end if has_new else text
         if self._columns:
             cells = of.cells + [""] * short
             for name, value in values.items():
@@ -108,7 +108,7 @@ class Rewriter:
         quoting = csv.QUOTE_ALL if text.removeprefix("\ufeff").startswith('"') else csv.QUOTE_MINIMAL
         self._dialect = {"delimiter": table.delimiter, "quoting": quoting}
         new = [name for name in self._fields.tags if name not in table.names]
-        self._columns, self._are_more = table.names + new, bool(new)
+        self._columns = table.names + new
         added = "".join(f"{table.delimiter}{self._csv([name])}" for name in new)
         lines[table.lines] = [text, added, row[len(text) :]]
         return lines
