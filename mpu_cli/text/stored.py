@@ -218,7 +218,6 @@ def checked(values: Mapping[str, Any]) -> TextOptions:
 
 
 def _fields(values: Mapping[str, Any]) -> Fields:
-    values = {"group": "", **values}  # older ones lack it
     text, tags, *texts, are_tags = (values[name] for name in _FIELDS)
     expect(isinstance(text, list) and bool(text) and isinstance(tags, list), "its fields are no names")
     expect(all(isinstance(name, str) for name in (*text, *tags, *texts)), "its fields are no names")
