@@ -190,7 +190,7 @@ def _lines(report: dict[str, Any], is_complete: bool) -> dict[str, str]:
             "label frequency c": f"unknown: {capped(report['label_cap'])}",
             "": f"scores suggest {report['c_by_scores']:.3f}, which holds only if {report['assumption']}",
             "missing labels": "unknown",
-            "to find out": to_answer,
+            "to estimate it": to_answer,
         }
     low, high = report["interval"]
     lines = {

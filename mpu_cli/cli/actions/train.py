@@ -234,7 +234,7 @@ def _frequency(found: dict[str, Any]) -> str:
     if not found.get("c_known", True):
         values = f"by label, {min(c):.3f} to {max(c):.3f}" if isinstance(c, list) else f"{c:.3f}"
         why = f"people seem to have stopped at some number of labels; scores suggest, as what follows assumes, {values}"
-        return f"unknown: {why}; to find out: {QUESTIONS}"
+        return f"unknown: {why}; to estimate it: {QUESTIONS}"
     interval = found.get("c_interval")
     ends = " ({:.3f} to {:.3f})".format(*interval) if interval else ""
     if isinstance(c, list):

@@ -134,8 +134,9 @@ class FrequencyEstimate:
         """A warning about the estimate, besides its assumption, or None."""
         if self.label_cap is not None:
             return (
-                f"c cannot be estimated: {capped(self.label_cap)}, which does not show whether others are missing; "
-                f"scores suggest {self.c:.3f}, which holds only if {self.assumption}; answer 40 questions to find out"
+                f"c cannot be estimated from annotations: {capped(self.label_cap)}, which does not show whether others "
+                f"are missing; scores suggest {self.c:.3f}, which holds only if {self.assumption}; answer 40 questions "
+                "to estimate it"
             )
         if self.predictable or self.interval == (1.0, 1.0):  # every cell is annotated
             return None
