@@ -87,6 +87,7 @@ class TrainedModel:
     packed_vectorizer: bytes | None = None  # the vectoriser of texts, if any, in the format of `mpu_cli.text.stored`
     implies: csr_array | None = None  # bool, shape (q, q): whether the row's label implies the column's label
     origin: bytes | None = None  # how it was trained (see `mpu_cli.bundle.writing`); not used for predictions
+    manifest: bytes = b""  # as it was read; empty for a model that was trained
 
     def shown_labels(self, numbers: bool = False) -> np.ndarray:
         """Return the label names; the label numbers if `numbers` is true or the model has no names."""
@@ -185,7 +186,7 @@ def load(path: str | os.PathLike[str]) -> TrainedModel:
         with suppress(OSError, ValueError):  # predictions do not need it
             origin = read_small(path / origin_name(text))
         try:
-            return replace(_load(path, manifest), origin=origin)
+            return replace(_load(path, manifest), origin=origin, manifest=text)
         except FileNotFoundError as error:
             missing = Path(error.filename)
             if manifest_of(path) == text and not missing.exists():  # otherwise the model has been replaced since

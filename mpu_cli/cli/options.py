@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from mpu_cli.cli.messages import message_options, progress
 from mpu_cli.core.options import ASSUMPTION
-from mpu_cli.errors import STANDARD_STREAM
+from mpu_cli.errors import STANDARD_STREAM, MpuError
 from mpu_cli.names.naming import Naming, Suggestible
 from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.runtime.options import Integer, Kind, Real, declared, options_of
@@ -106,7 +106,14 @@ def command(*declared: click.Parameter | Group, **how: Any) -> Callable[[Callabl
                 raise click.UsageError("Standard output takes the report of --json: give -o a file.")
             for group in groups:
                 given[group.name] = group.make(**{option.name: given.pop(option.name) for option in group.options})
-            return import_module(f"mpu_cli.cli.actions.{help.__name__}").command(**given)
+            try:
+                action = import_module(f"mpu_cli.cli.actions.{help.__name__}")
+            except ModuleNotFoundError as error:
+                package = str(error.name).partition(".")[0]
+                raise MpuError(
+                    f"the package {package} is not installed: run pip install '.[serve]' in a copy of mpu's source"
+                ) from None
+            return action.command(**given)
 
         name = help.__name__.replace("_", "-")
         text = str(getdoc(help)).replace("{assumption}", ASSUMPTION)

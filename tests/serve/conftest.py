@@ -54,8 +54,8 @@ def serving(
     model: Path, fill_implied: bool = False, hosts: list[str] | None = None, max_bytes: int = 1 << 20
 ) -> Iterator[Asking]:
     """Serve a model from a thread."""
+    from mpu_cli.cli.actions.serve import Current, Service, at_port, server_of
     from mpu_cli.runtime.run import Run
-    from mpu_cli.serve import Current, Service, at_port, server_of
 
     service = Service(Current(model, Run(jobs=2), fill_implied), max_bytes, hosts)
     with at_port("127.0.0.1", 0) as listening:
@@ -90,7 +90,7 @@ def trained(run, folder: Path) -> None:
 @pytest.fixture
 def service(made, tmp_path, monkeypatch):
     """Serve a copy, m.mpu, of a model."""
-    application = pytest.importorskip("mpu_cli.serve")
+    application = pytest.importorskip("mpu_cli.cli.actions.serve")
     monkeypatch.setattr(application, "_SECONDS_BETWEEN_LOOKS", 0.05)
     with ExitStack() as stack:
 

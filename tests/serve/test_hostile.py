@@ -13,7 +13,7 @@ from mpu_cli.errors import MpuError
 from tests.golden import refused
 from tests.serve.conftest import serving, trained
 
-application = pytest.importorskip("mpu_cli.serve")
+application = pytest.importorskip("mpu_cli.cli.actions.serve")
 HEAD = b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
 
 

@@ -16,7 +16,7 @@ from mpu_cli import bundle
 from mpu_cli.runtime.run import Run
 from tests.serve.conftest import OPTIONS, OTHER, SUBJECTS, trained
 
-serve = pytest.importorskip("mpu_cli.serve")
+serve = pytest.importorskip("mpu_cli.cli.actions.serve")
 
 
 def sent(text: str) -> bytes:
