@@ -214,21 +214,17 @@ class VerifiedLabels:
         return np.where(cells, cells, self.instances[:, None])
 
 
-def annotated_by_chance(labels: csr_array, verified: VerifiedLabels | None) -> csr_array:
-    """Return the annotations (bool, n x q) that show how often true labels are annotated."""
-    return labels if verified is None else verified.left_to_chance().part(labels)[0]
-
-
 def counts_by_chance(labels: csr_array, verified: VerifiedLabels | None) -> tuple[np.ndarray, np.ndarray]:
     """Count each label's annotations that were left to chance, and the cells where it may be true, annotated or not.
 
     Cells of complete instances, ignored ones, and those of implied and refuted labels do not count.
     """
-    (n, q), left = labels.shape, verified and verified.left_to_chance()
-    cells = np.full(q, n)
-    if left is not None:
-        cells = np.count_nonzero(left.instances == Verdict.UNKNOWN) - np.bincount(left.cells.indices, minlength=q)
-    return count_positives(annotated_by_chance(labels, verified)), cells
+    n, q = labels.shape
+    if verified is None:
+        return count_positives(labels), np.full(q, n)
+    left = verified.left_to_chance()
+    cells = np.count_nonzero(left.instances == Verdict.UNKNOWN) - np.bincount(left.cells.indices, minlength=q)
+    return count_positives(left.part(labels)[0]), cells
 
 
 def least_frequencies(labels: csr_array, verified: VerifiedLabels | None) -> tuple[np.ndarray, float]:

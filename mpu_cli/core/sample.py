@@ -14,7 +14,7 @@ from mpu_cli.core.frequency.questions import ScoredCells, chances
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.predictions import FEW_LABELS, refuse_large_sample, values_at
-from mpu_cli.core.problem import Answers, Instances, annotated_by_chance, kin_of, least_frequencies
+from mpu_cli.core.problem import Answers, Instances, counts_by_chance, kin_of, least_frequencies
 from mpu_cli.core.sgd import LearningTask, Settings, cost_for, default_settings
 from mpu_cli.core.side_information import Prior
 from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold, fold_numbers, usual_folds
@@ -135,7 +135,7 @@ class Sample:
     @property
     def has_evidence(self) -> bool:
         """Whether there are annotations from which c can be estimated."""
-        return annotated_by_chance(self.labels, self.verified).nnz > 0
+        return bool(counts_by_chance(self.labels, self.verified)[0].any())
 
     @property
     def fold_of_instances(self) -> np.ndarray:
