@@ -301,11 +301,6 @@ def joined(kin: np.ndarray | None, same_fold: np.ndarray | None) -> np.ndarray |
     return together if len(np.unique(together)) >= _FEWEST else same_fold
 
 
-def share_repeated(kin: np.ndarray | None) -> float:
-    """Return the share of instances that repeat an earlier one."""
-    return 0.0 if kin is None else float(np.mean(kin != np.arange(len(kin))))
-
-
 @dataclass(frozen=True)
 class Answers(CellList):
     """Whether the label is true in each of some unannotated cells."""
@@ -412,6 +407,9 @@ class Instances(Problem):
             dominating = dominating._replace(column=int(occurring.indices[dominating.column]))
         equal = kin_of(problem.features) if problem.kin is None else problem.kin
         kin = joined(equal, problem.same_fold)
+        repeated = 0.0
+        if equal is not None and kin is not problem.same_fold:
+            repeated = float(np.mean(equal != np.arange(len(equal))))
         return cls.extended(
             problem,
             features=features,
@@ -420,7 +418,7 @@ class Instances(Problem):
             columns=occurring if occurring.are_few else None,
             uneven=uneven,
             dominating=dominating,
-            share_repeated=0.0 if kin is problem.same_fold else share_repeated(equal),
+            share_repeated=repeated,
         )
 
     def scaled(self, name: str) -> "Instances":

@@ -21,7 +21,7 @@ from mpu_cli.core.features import (
     unit_rows,
 )
 from mpu_cli.core.options import Options
-from mpu_cli.core.problem import Problem, kin_of, share_repeated
+from mpu_cli.core.problem import Instances, Problem, kin_of
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import DataError, MpuWarning
 from tests.core.simulated import as_features, as_labels
@@ -84,14 +84,15 @@ def test_repeated_instances_are_found_whatever_the_order_of_their_features(twice
         kin = kin_of(matrix)
         assert_array_equal(order[kin], order)
         assert (kin <= np.arange(120)).all()
-        assert share_repeated(kin) == 0.5
+        assert Instances.of(Problem(matrix, csr_array((120, 1), dtype=bool))).share_repeated == 0.5
 
 
 def test_values_and_places_count(twice):
     features, _ = twice
     scaled = features.copy()
     scaled.data[: scaled.indptr[1]] *= 2
-    assert share_repeated(kin_of(scaled)) == pytest.approx(59 / 120)
+    instances = Instances.of(Problem(scaled, csr_array((120, 1), dtype=bool)))
+    assert instances.share_repeated == pytest.approx(59 / 120)
 
 
 # Features of an RBF kernel
