@@ -137,11 +137,6 @@ class Sample:
         """Whether there are annotations from which c can be estimated."""
         return bool(counts_by_chance(self.labels, self.verified)[0].any())
 
-    @property
-    def fold_of_instances(self) -> np.ndarray:
-        """The fold number of each instance: int, shape (n,)."""
-        return fold_numbers(self.fold_rows)
-
     def task(self, frequency: LabelFrequency, settings: Settings) -> LearningTask:
         """Return the learning task for the sample."""
         return LearningTask(self.features, self.labels, frequency, settings, self.run, self._prior)
@@ -254,4 +249,4 @@ def estimate_out_of_fold(
     """
     sample = Sample(Instances(Features.of(X), S, kin=kin_of(X)), options.sample, options.folds, run)
     probabilities = sample.naive_probabilities(tick)
-    return estimate(CountedCells.of(probabilities, sample.labels, folds=sample.fold_of_instances), method)
+    return estimate(CountedCells.of(probabilities, sample.labels, folds=fold_numbers(sample.fold_rows)), method)

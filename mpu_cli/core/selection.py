@@ -37,6 +37,7 @@ from mpu_cli.core.thresholds import best_threshold, estimated_macro_f1, pooled_t
 from mpu_cli.core.validation import (
     default_folds,
     dense_out_of_fold,
+    fold_numbers,
     holding_out,
     leading,
     predict,
@@ -449,7 +450,7 @@ def estimate_frequency(
         verified = sample.verified
         if population.answers is not None and verified is not None:  # from annotations alone
             verified = replace(verified, cells=only_entries(verified.cells, verified.cells.data != Verdict.FALSE))
-        cells = CountedCells.of(probabilities, sample.labels, verified, sample.fold_of_instances, calibrated)
+        cells = CountedCells.of(probabilities, sample.labels, verified, fold_numbers(sample.fold_rows), calibrated)
         cells = cells.of_labels(np.arange(len(sample.columns))[sample.pool])
         is_of_some = read < 1 and population.groups is None
         if is_of_some:  # c comes from the instances with labels
