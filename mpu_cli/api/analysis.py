@@ -123,8 +123,7 @@ def estimate_c(
         return replace(each, c=each.c * np.nan, intervals=each.intervals * np.nan) if estimate.label_cap else each
     if estimate.label_cap:
         estimate = replace(estimate, c=np.nan, interval=None)
-    left_out = tuple(annotations.columns[list(estimate.left_out)].tolist())
-    return replace(estimate, labels=np.sort(annotations.columns[estimate.labels]), left_out=left_out)
+    return estimate.of_columns(annotations.columns)
 
 
 def _with_features(X: Any, y: Any, scores: Any, annotations: Annotations) -> tuple[Annotations, np.ndarray | None]:

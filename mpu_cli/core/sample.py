@@ -141,12 +141,6 @@ class Sample:
         """Return the learning task for the sample."""
         return LearningTask(self.features, self.labels, frequency, settings, self.run, self._prior)
 
-    def of_all_labels(self, estimate: FrequencyEstimate) -> FrequencyEstimate:
-        """Replace the numbers of labels in an estimate, which count labels in the pool, by those among all labels."""
-        columns = self.columns[self.pool]
-        left_out = tuple(columns[list(estimate.left_out)].tolist())
-        return replace(estimate, labels=columns[estimate.labels], left_out=left_out)
-
     def of_every_label(self, some: SingleFrequencies, columns: np.ndarray, c: np.ndarray | float) -> SingleFrequencies:
         """Return the frequencies of all labels, from those of some columns, and c for the others."""
         labels, verified = self.population.labels, self.population.verified

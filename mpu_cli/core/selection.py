@@ -467,7 +467,7 @@ def estimate_frequency(
             single = found and sample.of_every_label(found, sample.columns[sample.pool], implied.c)
             if of_sample.label_cap is None:  # c is unknown otherwise, although labels differ
                 of_sample = implied
-        estimated = replace(sample.of_all_labels(of_sample), unread=1 - read)
+        estimated = replace(of_sample.of_columns(sample.columns[sample.pool]), unread=1 - read)
         automatic = of_sample.c
         if population.answers is not None:
             scored, answers = sample.answered(probabilities, population.answers)

@@ -114,6 +114,11 @@ class FrequencyEstimate:
         interval = low * (labelled * (1 - margin)), min(high * (read * (1 + margin)), 1.0)
         return replace(self, c=self.c * read, interval=interval)
 
+    def of_columns(self, columns: np.ndarray) -> "FrequencyEstimate":
+        """Return the same with other numbers of the labels: `columns[k]` for k."""
+        left_out = tuple(columns[list(self.left_out)].tolist())
+        return replace(self, labels=np.sort(columns[self.labels]), left_out=left_out)
+
     def cautions(self, n: int, shown: Callable[[int], str]) -> list[str]:
         """Tell if n instances are too few, and name the labels left out; `shown` maps a label's column to its name."""
         found = [f"only {counted(n, 'instance')}: c, thresholds and expected F1 may be far off"] * (n < _FEWEST)
