@@ -123,11 +123,12 @@ def macro_thresholds(probabilities: Predictions, otherwise: float) -> np.ndarray
 
 
 def uncalibrated_macro_thresholds(held_out: HeldOut, otherwise: float) -> np.ndarray:
-    """Return `macro_thresholds` for dense predictions that are not calibrated yet, on their own scale."""
+    """Return `macro_thresholds` for predictions that are not calibrated yet, on their own scale."""
     calibration = calibrate(held_out)
     if calibration is None:  # no label is annotated
         return np.full(held_out.labels.shape[1], otherwise, np.float32)
-    return calibration.reverse(macro_thresholds(calibration(np.asarray(held_out.probabilities)), otherwise))
+    calibration.apply(calibrated := held_out.probabilities.copy())
+    return calibration.reverse(macro_thresholds(calibrated, otherwise))
 
 
 def chosen_thresholds(held_out: HeldOut, criterion: str | float) -> tuple[np.ndarray, "ExpectedF1"]:
@@ -135,14 +136,7 @@ def chosen_thresholds(held_out: HeldOut, criterion: str | float) -> tuple[np.nda
 
     Returns: the thresholds, float32, shape (q,); and the expected micro-F1 at them.
     """
-    threshold = pooled_threshold(held_out)[0] if isinstance(criterion, str) else criterion
-    if criterion == PER_LABEL:
-        chosen = label_thresholds(held_out, threshold)
-    elif criterion == MACRO_F1:
-        chosen = uncalibrated_macro_thresholds(held_out, threshold)
-    else:
-        chosen = np.full(held_out.labels.shape[1], threshold, np.float32)
-    return chosen, expected_f1(held_out, chosen)
+    return decide(held_out, pooled_threshold(held_out)[0], criterion, np.arange(held_out.labels.shape[1]))
 
 
 def estimated_macro_f1(held_out: HeldOut) -> float:
@@ -294,6 +288,8 @@ def decide(
     chosen = np.full(held_out.labels.shape[1], threshold, np.float32)
     if criterion == PER_LABEL:
         chosen[annotated] = label_thresholds(labelled, threshold)
+    elif criterion == MACRO_F1 and calibration is None:
+        chosen[annotated] = uncalibrated_macro_thresholds(labelled, threshold)
     elif criterion == MACRO_F1:
         chosen[annotated] = macro_thresholds(labelled.probabilities, threshold)
     if counted is not annotated:
