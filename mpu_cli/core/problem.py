@@ -51,7 +51,6 @@ class HowDecided(IntEnum):
     IN_ORDER = 1  # it is in a list of suggestions that was answered from its first line on, without skipping lines
 
 
-TRUE_CELLS = (Verdict.TRUE, Verdict.IMPLIED)
 # At least this share of the implied labels is annotated if they have been filled in: a few instances may have been
 # added since. Otherwise, the share is at most c.
 _FILLED_IN = 0.95
@@ -184,7 +183,7 @@ class VerifiedLabels:
         alone = values_at(self.cells, rows, annotated.indices) == Verdict.UNKNOWN
         by_chance = only_entries(annotated, alone & (self.instances[rows] == Verdict.UNKNOWN))
         of_complete = only_entries(annotated, alone & (self.instances[rows] == Verdict.FALSE))
-        confirmed = only_entries(self.cells, np.isin(self.cells.data, TRUE_CELLS))
+        confirmed = only_entries(self.cells, np.isin(self.cells.data, (Verdict.TRUE, Verdict.IMPLIED)))
         confirmed = confirmed.astype(bool).astype(annotated.dtype)
         return by_chance, of_complete + confirmed
 
