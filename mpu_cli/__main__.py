@@ -17,9 +17,7 @@ def main() -> None:
 
     try:
         signals.watch()
-    except RuntimeError as error:
-        if str(error) != signals.NO_THREAD:
-            raise
+    except RuntimeError:  # it starts a thread
         sys.exit(f"error: {signals.LIMIT_OF_THREADS}")
     gc.set_threshold(_OBJECTS)
     from mpu_cli.cli import messages, mpu

@@ -25,8 +25,7 @@ from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posteriors import Evidence, Scored, calibrated_by, unannotated_posterior
-from mpu_cli.runtime.columns import columns_of, in_order_of
-from mpu_cli.runtime.options import Kind, checked
+from mpu_cli.runtime.options import Kind, checked, columns_of, in_order_of
 from mpu_cli.runtime.run import Run
 
 # Keywords of `MPUClassifier.fit`.

@@ -18,7 +18,7 @@ from mpu_cli.core.problem import Answers, InstanceGroups, Problem, VerifiedLabel
 from mpu_cli.errors import DataError
 from mpu_cli.evaluation.metrics import entries_in
 from mpu_cli.names.label_names import LabelNames
-from mpu_cli.runtime.columns import columns_of, in_order_of
+from mpu_cli.runtime.options import columns_of, in_order_of
 from mpu_cli.svmlight.grammar import MAX_ID
 
 

@@ -24,8 +24,7 @@ from mpu_cli.core.selection import Estimates
 from mpu_cli.errors import DataError, MpuWarning, counted
 from mpu_cli.people import suggestions
 from mpu_cli.people.posteriors import Choice, Evidence, Scored
-from mpu_cli.runtime.columns import in_order_of
-from mpu_cli.runtime.options import Integer, Option, Threads, options_of
+from mpu_cli.runtime.options import Integer, Option, Threads, in_order_of, options_of
 from mpu_cli.runtime.options import checked as checked_as
 from mpu_cli.runtime.run import Run, no_observer
 

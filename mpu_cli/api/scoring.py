@@ -19,7 +19,6 @@ from mpu_cli.evaluation.compare import Counts
 from mpu_cli.evaluation.compare import intervals as bootstrap_intervals
 from mpu_cli.evaluation.incomplete import PropensityScoredMetrics
 from mpu_cli.evaluation.metrics import RankingMetrics
-from mpu_cli.runtime.columns import columns_of, in_order_of
 from mpu_cli.runtime.options import (
     LEAST_FREQUENCY,
     PROPENSITY_A,
@@ -29,6 +28,8 @@ from mpu_cli.runtime.options import (
     Integer,
     PerLabel,
     checked,
+    columns_of,
+    in_order_of,
 )
 
 

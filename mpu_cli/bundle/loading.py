@@ -28,9 +28,8 @@ from mpu_cli.core.predictions import Top
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import ModelError, TooLargeError
 from mpu_cli.names.label_names import LabelNames
-from mpu_cli.runtime.files import open_regular
+from mpu_cli.runtime.files import expect, json_object, open_regular
 from mpu_cli.runtime.run import available_memory
-from mpu_cli.runtime.untrusted import expect, json_object
 from mpu_cli.svmlight.grammar import MAX_ID
 
 FORMAT, FORMAT_VERSION = "mpu model", 1

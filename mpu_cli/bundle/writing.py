@@ -70,6 +70,8 @@ from mpu_cli.runtime.files import (
     checksum,
     create,
     directory_to_disk,
+    expect,
+    json_object,
     locked_directory,
     mode_of,
     remove,
@@ -78,7 +80,6 @@ from mpu_cli.runtime.files import (
 )
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
-from mpu_cli.runtime.untrusted import expect, json_object
 from mpu_cli.svmlight.streams import Source, files_of
 from mpu_cli.version import __version__
 
@@ -185,8 +186,7 @@ def save(model: TrainedModel, path: str | os.PathLike[str]) -> None:
     """Save a trained model (see `Writer`); errors as for `Writer.held`, and ModelError for an empty name."""
     if not os.fspath(path):  # Path("") would be the current directory
         raise ModelError("the name of the model is empty; give it one")
-    with Writer(Path(path)).held() as write:
-        write(model)
+    Writer(Path(path))(model)
 
 
 def _is_ours(entry: Path) -> bool:

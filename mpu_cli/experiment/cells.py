@@ -31,9 +31,8 @@ from mpu_cli.evaluation.incomplete import FEWEST_INSTANCES, Propensities, correc
 from mpu_cli.evaluation.metrics import Reliability
 from mpu_cli.experiment.methods import fit_and_predict
 from mpu_cli.names import lines
-from mpu_cli.runtime.files import open_regular, replacing
+from mpu_cli.runtime.files import expect, json_value, open_regular, replacing
 from mpu_cli.runtime.run import Run, blas_on_one_thread
-from mpu_cli.runtime.untrusted import expect, json_value
 from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.version import __version__
 

@@ -33,7 +33,7 @@ from mpu_cli.core.selection import (
 )
 from mpu_cli.core.thresholds import ExpectedF1, chosen_thresholds
 from mpu_cli.errors import DataError
-from mpu_cli.runtime.columns import columns_of, in_order_of
+from mpu_cli.runtime.options import columns_of, in_order_of
 from mpu_cli.runtime.run import Run
 
 _CELLS = 1 << 21  # in a block

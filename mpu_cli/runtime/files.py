@@ -9,12 +9,16 @@ A lock is held by one process at a time. The system releases it when that proces
 Files at URLs (``https://``, ``s3://``, ``gs://``, ``hdfs://`` and more) are read by fsspec (extra ``url``). Credentials
 come from the environment, as the package for each protocol defines. Messages leave out the parts of a URL that may
 contain credentials.
+
+JSON may come from an untrusted source.
 """
 
 import errno
 import fcntl
 import hashlib
 import io
+import json
+import math
 import os
 import re
 import secrets
@@ -69,11 +73,10 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
             read.setdefault(identity, name)
     for name, path in outputs.items():
         identity = _identity(path, _STDOUT)
-        for key in (path, identity or path):
-            if (other := written.setdefault(key, name)) != name:
-                raise FilesError(
-                    f"{other} and {name} are both {shown(outputs[other], 'output')}; give one of them another name"
-                )
+        if (other := written.setdefault(identity or path, name)) != name:
+            raise FilesError(
+                f"{other} and {name} are both {shown(outputs[other], 'output')}; give one of them another name"
+            )
         is_folder = Path(path).is_dir()  # the command itself decides whether it may be replaced
         if not is_folder and (other := read.get(identity, name)) != name:
             raise FilesError(f"{name} and {other} are the same file, {shown(path, 'output')}; give {name} another name")
@@ -456,3 +459,68 @@ def _reason(error: BaseException) -> str:
         return "there is no such file" if cause is None or getattr(cause, "status", None) == 404 else _reason(cause)
     text = " ".join(without_secrets(str(error)).split())
     return f"{text or 'no answer'} ({type(error).__name__})"
+
+
+_MOST_LEVELS = 100
+_TOO_DEEP = f"this is not JSON that can be read: it is nested more than {_MOST_LEVELS} deep"
+
+
+def expect(condition: bool, otherwise: str) -> None:
+    """Raise ValueError with this message if a condition does not hold."""
+    if not condition:
+        raise ValueError(otherwise)
+
+
+def json_value(text: str | bytes, strict: bool = False) -> Any:
+    """Return the value of a JSON text.
+
+    Raises ValueError, with a message that can be shown to users, if the text is not JSON; if `strict`, and a key is
+    duplicate or a number is not finite; or if lists and objects are nested more than 100 deep, which is never intended
+    and breaks recursive functions: the JSON reader and writer, and `repr`.
+    """
+    try:
+        value = json.loads(text, **_STRICT if strict else {})
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    except ValueError as error:  # also of a number with thousands of digits, which Python refuses
+        if strict and not isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+            raise
+        raise ValueError("this is not JSON") from None
+    level: list[dict[str, Any] | list[Any]] = [[value]]
+    for _ in range(_MOST_LEVELS + 1):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return value
+    raise ValueError(_TOO_DEEP)
+
+
+def _unique(pairs: list[tuple[Any, ...]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise ValueError("duplicate key")
+    return values
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise ValueError("a number is not finite")
+    return number
+
+
+_STRICT: dict[str, Any] = {
+    "object_pairs_hook": _unique,
+    "parse_float": _finite,
+    "parse_constant": _finite,
+}
+
+
+def json_object(text: bytes) -> dict[str, Any]:
+    """Return the values of a JSON object, read by `json_value` in strict mode; ValueError if it is not an object."""
+    values = json_value(text, strict=True)
+    expect(isinstance(values, dict), "it is not a JSON object")
+    return values

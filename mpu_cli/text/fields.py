@@ -13,7 +13,7 @@ import warnings
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Mapping
 
-from mpu_cli.runtime.untrusted import json_value
+from mpu_cli.runtime.files import json_value
 
 
 def holder(fields: Mapping[str, object], name: str, is_inner: bool = False) -> tuple[Mapping[str, object], str] | None:

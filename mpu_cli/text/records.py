@@ -17,8 +17,7 @@ from shlex import quote
 
 from mpu_cli.errors import CONTROL, InputError, abridged, counted
 from mpu_cli.names.lines import as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8, undecoded
-from mpu_cli.runtime.files import Joined
-from mpu_cli.runtime.untrusted import json_value
+from mpu_cli.runtime.files import Joined, json_value
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, OLD_LINE_ENDS
 from mpu_cli.svmlight.streams import Readable, open_input, plain_name
 from mpu_cli.text.fields import holder, listed, value_of

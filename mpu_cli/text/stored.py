@@ -27,9 +27,8 @@ from scipy.sparse import csr_array
 from mpu_cli.errors import DataError, InputError, shown
 from mpu_cli.names.label_names import LabelNames, RecordIds
 from mpu_cli.names.naming import FOLDER, IDS, LABELS, Naming, beside, read_ids, there
-from mpu_cli.runtime.files import open_regular
+from mpu_cli.runtime.files import expect, json_value, open_regular
 from mpu_cli.runtime.options import AUTO, options_of
-from mpu_cli.runtime.untrusted import expect, json_value
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.streams import BLOCK_BYTES, Contents, Counted, Files, Source, files_of, open_input
 from mpu_cli.text.analyzer import TextOptions

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpu_cli.runtime.untrusted import json_value
+from mpu_cli.runtime.files import json_value
 from tests.golden import refused
 
 VALUES = st.recursive(

@@ -37,10 +37,9 @@ from mpu_cli.errors import DataError, MpuError
 from mpu_cli.names.label_names import quoted
 from mpu_cli.names.lines import is_utf8, whole
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.files import State, state_of
+from mpu_cli.runtime.files import State, json_value, state_of
 from mpu_cli.runtime.options import Integer
 from mpu_cli.runtime.run import Run, blas_on_one_thread
-from mpu_cli.runtime.untrusted import json_value
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 from mpu_cli.text.languages import languages_of, strangers
 from mpu_cli.text.stored import from_one, unpacked
