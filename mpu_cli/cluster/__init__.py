@@ -28,13 +28,10 @@ EXPECTED = "local, local:WORKERS[:THREADS], an address such as tcp://scheduler:8
 class Address:
     """A running cluster, or a cluster to start on this machine."""
 
-    scheduler: str | None = None  # address of its scheduler
-    file: Path | None = None  # scheduler file, which contains the address
+    # The address of its scheduler, or the scheduler file that contains it; None: it is started
+    scheduler: str | Path | None = None
     workers: int | None = None  # number to start in this process; None: one per core
     threads: int = 1  # per worker
-    # Seconds to wait for a scheduler and for a worker, at the start and whenever there is none. None: the value
-    # ``mpu.timeout`` in Dask's configuration, or 300
-    timeout: float | None = None
 
     @classmethod
     def parse(cls, text: str) -> "Address":
@@ -51,18 +48,13 @@ class Address:
             workers, threads = local["workers"], local["threads"]
             return cls(workers=int(workers) if workers else None, threads=int(threads or 1))
         if _URL.fullmatch(text):
-            return cls(scheduler=text)
+            return cls(text)
         if text.endswith(".json"):
-            return cls(file=Path(text))
+            return cls(Path(text))
         raise ValueError(f"{text!r} is not a cluster: give {EXPECTED}")
 
-    @property
-    def is_local(self) -> bool:
-        """Whether the cluster is to be started in this process."""
-        return self.scheduler is None and self.file is None
-
     def __str__(self) -> str:
-        return "on this machine" if self.is_local else f"at {self.scheduler or self.file}"
+        return "on this machine" if self.scheduler is None else f"at {self.scheduler}"
 
 
 def connected(address: Address, run: Run = DEFAULT_RUN) -> "AbstractContextManager[DaskExecutor]":

@@ -204,15 +204,16 @@ for kind in (csr_array, Dataset, Features, LinearModel):
 def connected(address: Address, run: Run = DEFAULT_RUN) -> Iterator[DaskExecutor]:
     """Connect to a cluster, or start one on this machine.
 
-    Each step of connecting takes at most as long as the timeout, and so does leaving.
+    Each step of connecting takes at most as long as the timeout, and so does leaving. It is ``mpu.timeout`` in Dask's
+    configuration, in seconds: how long to wait for a scheduler and a worker, also whenever there is none later.
     Raises ClusterError (the cluster does not answer, or has no workers).
     """
-    configured = config.get("mpu.timeout", 300.0)
-    timeout = address.timeout or checked(Real(0.1), "mpu.timeout in Dask's configuration", configured)
+    timeout = checked(Real(0.1), "mpu.timeout in Dask's configuration", config.get("mpu.timeout", 300.0))
+    place = address.scheduler
     with _quiet(), ExitStack() as leaving:
-        cluster = leaving.enter_context(_local(address)) if address.is_local else address.scheduler
-        file = address.file and str(address.file)  # Dask waits for it
-        connect = partial(_Client, cluster, scheduler_file=file, timeout=timeout, set_as_default=False)
+        cluster = leaving.enter_context(_local(address)) if place is None else place
+        found = {"scheduler_file": str(place)} if isinstance(place, Path) else {"address": cluster}  # waits for a file
+        connect = partial(_Client, **found, timeout=timeout, set_as_default=False)
         try:
             with run.step("connecting to the cluster"):
                 client = within(timeout, connect)
@@ -227,7 +228,7 @@ def connected(address: Address, run: Run = DEFAULT_RUN) -> Iterator[DaskExecutor
             said = str(error) or "what is there is not a Dask scheduler's"
             if isinstance(error, TimeoutError):
                 said = f"it did not reply within {timeout:g} seconds"
-                if address.file is not None and not address.file.exists():
+                if isinstance(place, Path) and not place.exists():
                     said = "there is no such file"
             raise ClusterError(f"no Dask cluster answers {address}: {said}") from None
         yield executor

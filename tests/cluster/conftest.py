@@ -1,10 +1,12 @@
 """Instances in files, and a cluster with real processes."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+from dask import config
 from scipy.sparse import csr_array
 from sklearn.datasets import dump_svmlight_file
 
@@ -42,8 +44,9 @@ def sources(files) -> Sources:
 
 
 @pytest.fixture
-def on(processes) -> Address:
-    return Address(scheduler=processes.address, timeout=30)
+def on(processes) -> Iterator[Address]:
+    with config.set({"mpu.timeout": 30}):
+        yield Address(processes.address)
 
 
 def at(phase: str, act) -> Run:

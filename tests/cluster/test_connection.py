@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,7 +27,7 @@ SOON = 20.0
 def refused(address: Address, said: str) -> None:
     start, steps = time.monotonic(), []
     run = Run(step=lambda name: nullcontext(steps.append(name)))
-    with pytest.raises(ClusterError, match=said), connected(replace(address, timeout=TIMEOUT), run):
+    with config.set({"mpu.timeout": TIMEOUT}), pytest.raises(ClusterError, match=said), connected(address, run):
         pass
     assert steps == ["connecting to the cluster"]
     assert time.monotonic() - start < SOON
@@ -67,7 +66,7 @@ GARBAGE = {
 @pytest.mark.parametrize("name", GARBAGE)
 def test_what_is_no_scheduler(name):
     with listening(GARBAGE[name]) as address:
-        refused(Address(scheduler=address), f"^no Dask cluster answers at {address}: .")
+        refused(Address(address), f"^no Dask cluster answers at {address}: .")
 
 
 ADDRESSES = '["tcp://a:1"]', '""', '"http://a:1"', '"inproc://1/2/3"', '"tcp://[:1"', '"tcp://127.0.0.1:99999"'
@@ -78,13 +77,13 @@ ADDRESSES = '["tcp://a:1"]', '""', '"http://a:1"', '"inproc://1/2/3"', '"tcp://[
 )
 def test_a_file_that_is_no_schedulers(tmp_path, content):
     (tmp_path / "a.json").write_bytes(content)
-    refused(Address(file=tmp_path / "a.json"), r"^no Dask cluster answers at .*: .")
+    refused(Address(tmp_path / "a.json"), r"^no Dask cluster answers at .*: .")
 
 
 @pytest.mark.slow
 def test_a_link_to_the_file_of_a_scheduler_is_followed(processes, tmp_path):
     (tmp_path / "a.json").symlink_to(processes.file)
-    with connected(Address(file=tmp_path / "a.json", timeout=30)) as executor:
+    with config.set({"mpu.timeout": 30}), connected(Address(tmp_path / "a.json")) as executor:
         assert executor.workers
 
 
@@ -94,7 +93,8 @@ def test_a_scheduler_that_stops_in_the_middle_of_work(processes):
     try:
         with (
             pytest.raises(ClusterError, match=r"^the cluster has had no scheduler for 1 seconds$"),
-            connected(Address(scheduler=processes.address, timeout=1)) as executor,
+            config.set({"mpu.timeout": 1}),
+            connected(Address(processes.address)) as executor,
         ):
             os.kill(processes.scheduler.pid, signal.SIGSTOP)
             assert executor.workers == 0
@@ -105,7 +105,7 @@ def test_a_scheduler_that_stops_in_the_middle_of_work(processes):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    refused(Address(file=tmp_path / "none.json"), r"^no Dask cluster answers at .*none\.json: there is no such file$")
+    refused(Address(tmp_path / "none.json"), r"^no Dask cluster answers at .*none\.json: there is no such file$")
 
 
 def test_an_error_that_no_one_waits_for_any_more_is_not_printed(caplog):
@@ -124,15 +124,15 @@ MEANT = {
     "local": Address(),
     "local:3": Address(workers=3),
     "local:3:2": Address(workers=3, threads=2),
-    "tcp://scheduler:8786": Address(scheduler="tcp://scheduler:8786"),
-    "tls://10.0.0.1:8786": Address(scheduler="tls://10.0.0.1:8786"),
-    "run/scheduler.json": Address(file=Path("run/scheduler.json")),
+    "tcp://scheduler:8786": Address("tcp://scheduler:8786"),
+    "tls://10.0.0.1:8786": Address("tls://10.0.0.1:8786"),
+    "run/scheduler.json": Address(Path("run/scheduler.json")),
 }
 
 
 def test_a_cluster_is_named_in_four_ways():
     assert {text: Address.parse(text) for text in MEANT} == MEANT
-    assert all(meant.is_local == text.startswith("local") for text, meant in MEANT.items())
+    assert all((meant.scheduler is None) == text.startswith("local") for text, meant in MEANT.items())
 
 
 def test_a_file_has_its_full_name_and_a_url_has_one(tmp_path, monkeypatch):

@@ -3,10 +3,10 @@
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from functools import partial
 
 import pytest
+from dask import config
 
 from mpu_cli.cli.actions.train import train
 from mpu_cli.errors import ClusterError
@@ -63,6 +63,7 @@ def test_workers_that_have_no_memory_left_either_are_waited_for_and_told(sources
 
         processes.client.run(hold)
 
-    with pytest.raises(ClusterError, match="the workers have had no memory left for 3 seconds"):
-        train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=3), run=at("learning level 0", fill))
+    said = "the workers have had no memory left for 3 seconds"
+    with config.set({"mpu.timeout": 3}), pytest.raises(ClusterError, match=said):
+        train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("learning level 0", fill))
     assert not (tmp_path / "a.mpu").exists()

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+from dask import config
 from sklearn.metrics import f1_score
 
 from mpu_cli import bundle
@@ -136,21 +137,20 @@ def test_without_workers_it_waits_and_then_gives_up(sources, on, processes, tmp_
         processes.kill_worker()
         processes.kill_worker()
 
-    with pytest.raises(ClusterError, match="has had no worker for 2 seconds"):
-        train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=2), run=at("learning level 0", none_left))
+    with config.set({"mpu.timeout": 2}), pytest.raises(ClusterError, match="has had no worker for 2 seconds"):
+        train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("learning level 0", none_left))
     assert not (tmp_path / "a.mpu").exists()
-    with pytest.raises(ClusterError, match="no worker"):
-        train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=1))
+    with config.set({"mpu.timeout": 1}), pytest.raises(ClusterError, match="no worker"):
+        train(sources, tmp_path / "a.mpu", OPTIONS, on=on)
 
 
 @pytest.mark.slow
 def test_a_scheduler_that_is_gone_is_told(sources, on, processes, tmp_path):
-    with pytest.raises(ClusterError):
-        run = at("learning level 0", processes.kill_scheduler)
-        train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=3), run=run)
+    with config.set({"mpu.timeout": 3}), pytest.raises(ClusterError):
+        train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("learning level 0", processes.kill_scheduler))
     assert not (tmp_path / "a.mpu").exists()
-    with pytest.raises(ClusterError, match="no Dask cluster answers"):
-        train(sources, tmp_path / "a.mpu", OPTIONS, on=replace(on, timeout=1))
+    with config.set({"mpu.timeout": 1}), pytest.raises(ClusterError, match="no Dask cluster answers"):
+        train(sources, tmp_path / "a.mpu", OPTIONS, on=on)
 
 
 @pytest.mark.parametrize("when", ["before", *slow("meanwhile")])

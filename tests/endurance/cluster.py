@@ -11,6 +11,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from dask import config
+
 from mpu_cli.cli.actions.train import train
 from mpu_cli.cluster import Address
 from mpu_cli.inputs.training_data import Sources
@@ -28,11 +30,12 @@ def survive(kills: int, seed: int, folder: Path) -> Counter:
     dask.mkdir()
     sources = Sources(Files(write_parts(folder, 12)))
     processes = Processes(dask, workers=3)
-    on = Address(scheduler=processes.address, timeout=120)
+    on = Address(processes.address)
     found: Counter = Counter()
 
     def trained() -> list[bytes]:
-        train(sources, model, OPTIONS, on=on)
+        with config.set({"mpu.timeout": 120}):
+            train(sources, model, OPTIONS, on=on)
         found = learned(model)
         shutil.rmtree(model)
         return found
