@@ -35,7 +35,7 @@ from mpu_cli.inputs.side_tables import (
 from mpu_cli.names.label_names import LabelNames, RecordIds
 from mpu_cli.names.naming import BESIDE, FILLED, Naming, find_broader, read_implications, there
 from mpu_cli.review import decisions, matching
-from mpu_cli.review.decisions import checksum, label_text
+from mpu_cli.review.decisions import label_text
 from mpu_cli.runtime.files import state_of
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
@@ -119,10 +119,6 @@ class TrainingData(Problem):
             return None
         rows, labels = self.filled_in
         return csr_array((np.ones(len(rows), bool), (rows, np.searchsorted(self.ids, labels))), shape=self.labels.shape)
-
-    def checksum(self) -> str:
-        """Return the checksum of the first file's features."""
-        return checksum(self.features[: self.instances_of_file])
 
     @property
     def never_annotated(self) -> np.ndarray:

@@ -92,12 +92,6 @@ class Loaded:
         """The name of each column, or else its number."""
         return [str(label) for label in self.model.shown_labels().tolist()]
 
-    @property
-    def since(self) -> float:
-        """When the manifest was written, in seconds since 1970."""
-        manifest = next(iter(self.state.values()))
-        return 0.0 if manifest is None else manifest[1] / 1e9
-
     @cached_property
     def uris(self) -> list[str | None]:
         """The URI of each column, None if absent; an empty list if no label has one."""
@@ -393,12 +387,13 @@ class Service:
     async def _project(self, request: Request) -> JSONResponse:
         self._refuse_other_project(request)
         loaded = self._current.loaded
+        _, nanoseconds = next(iter(loaded.state.values())) or (0, 0)  # when the manifest was written
         about = {
             "project_id": self._current.path.stem,
             "name": str(self._current.path),
             "backend": {"backend_id": "mpu"},
             "is_trained": True,
-            "modification_time": datetime.fromtimestamp(loaded.since, UTC).isoformat(),
+            "modification_time": datetime.fromtimestamp(nanoseconds / 1e9, UTC).isoformat(),
         }
         return JSONResponse(about | {"version": loaded.version})
 

@@ -225,8 +225,9 @@ def suggest(
 
 def _write_cells(out: Writable, cells: Cells | Questions, data: TrainingData, file: Source, **more: Any) -> None:
     """Write cells of the data with their probabilities, and more columns, as a review file without decisions."""
-    more |= {"probability": cells.probabilities, "of": file, "checksum": data.checksum(), "ids": data.record_ids}
-    decisions.write(out, cells.rows, data.ids[cells.columns], names=data.names, **more)
+    more |= {"checksum": decisions.checksum(data.features[: data.instances_of_file]), "ids": data.record_ids}
+    more |= {"probability": cells.probabilities, "of": file, "names": data.names}
+    decisions.write(out, cells.rows, data.ids[cells.columns], **more)
 
 
 _DESIGN = (

@@ -134,7 +134,8 @@ def vectorize(
                 if not is_url(file) and (Path(file).is_file() or Path(file).is_dir()):
                     place = os.path.relpath(file, Path(target).parent)
                     records = Records(place, form, skip_bad, reader.content[1], reader.fields)
-                write_directory(work, replace(vectorization, fields=reader.fields), writer.content(), records)
+                content = stored.Content(writer.instances, len(writer.labels), *writer.counted.content())
+                write_directory(work, replace(vectorization, fields=reader.fields), content, records)
         if put is not None:
             put()
     for bad in reader.listed:
@@ -168,7 +169,7 @@ class VectorWriter:
     """
 
     def __init__(self, out: Writable, directory: Path | None, vectorization: Vectorization) -> None:
-        self._counted = Counted(out)
+        self.counted = Counted(out)
         self._directory = directory
         self.vectorizer, self.labels = vectorization.vectorizer, vectorization.labels
         self.id_hashes = array("q")  # Python's hashes, since the ids themselves may not fit in memory
@@ -185,7 +186,7 @@ class VectorWriter:
             vectors = self.vectorizer.transform([record.text for record in batch])
             self.languages += languages_of(record.text for record in batch)
             labels = self._labels(batch)
-            write_instances(self._counted, Dataset(labels, from_one(vectors)))
+            write_instances(self.counted, Dataset(labels, from_one(vectors)))
             self.id_hashes.extend(hash(record.id) for record in batch if record.id is not None)
             self._write_names(IDS, [record.id for record in batch])
             self._write_names(GROUPS, [record.group for record in batch])
@@ -195,10 +196,6 @@ class VectorWriter:
             self.mended += sum(record.mended for record in batch)
             self.annotations += labels.nnz
             self.instances += len(batch)
-
-    def content(self) -> stored.Content:
-        """Return the counts of what was written."""
-        return stored.Content(self.instances, len(self.labels), *self._counted.content())
 
     def _labels(self, batch: list[Record]) -> csr_array:
         of_records = [sorted(set(map(self._number, record.tags))) for record in batch]
