@@ -6,7 +6,6 @@ ignored cells are never listed.
 
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,7 +22,7 @@ from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, alike, 
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
 from mpu_cli.core.predictions import FEW_LABELS, Cells, Predictions, blocks, f1_score, refuse_too_large, values_at
 from mpu_cli.core.problem import Answers, Problem, Verdict, counts_by_chance
-from mpu_cli.core.sample import Sample, draw_sample
+from mpu_cli.core.sample import draw_sample
 from mpu_cli.core.selection import (
     Estimates,
     TrainingResult,
@@ -128,6 +127,7 @@ class Scored:
 
     `scores`: of all cells (n x q), from any classifier, from 0 to 1; None: from a linear one that is learned here.
     `per_label`: as for `draw_sample`.
+    `sample`, `probabilities`: the sample, and Pr(s=1 | x) of its cells, float32.
     Raises TooLargeError (the data do not fit in memory).
     """
 
@@ -146,57 +146,45 @@ class Scored:
             refuse_too_large(population.features.width, problem.labels.shape[1], levels=1)
         else:  # they do not come from these features
             population = replace(population, dominating=None)
-        self.population, self._options, self._run = population, options, run
-        self._scores, self._per_label = scores, per_label
-
-    @cached_property
-    def sample(self) -> Sample:
-        """The sample."""
-        return draw_sample(self.population, self._options, self._run, self._per_label)
-
-    @cached_property
-    def probabilities(self) -> np.ndarray | None:
-        """Pr(s=1 | x) of its cells, float32; None if only complete label sets, which then give c, are annotated."""
-        if self._scores is not None:
-            scores: np.ndarray = self._scores[np.ix_(self.sample.rows, self.sample.columns)]
-            return scores
-        if self.population.is_reviewed and not self.sample.has_evidence:
-            return None
-        with self._run.step("predicting out of fold", len(self.sample.fold_rows)) as tick:
-            return self.sample.naive_probabilities(tick)
+        self.sample, self._given = draw_sample(population, options, run, per_label), scores
+        if scores is not None:
+            self.probabilities = scores[np.ix_(self.sample.rows, self.sample.columns)]
+            return
+        with run.step("predicting out of fold", len(self.sample.fold_rows)) as tick:
+            self.probabilities = self.sample.naive_probabilities(tick)
 
     def estimates(self, method: str = "bbe") -> Estimates:
         """Estimate c, as `estimate_frequency` does.
 
         Raises DataError (scores are clearly not Pr(s=1 | x), and the method needs more than their order).
         """
-        probabilities = self.probabilities  # a separate step
-        if self._scores is not None and method != "bbe":
-            cells = CountedCells.of(self._scores, self.population.labels, self.population.verified)
-            total, annotated = self._scores[cells.counted].sum(dtype=float), np.count_nonzero(cells.annotated)
+        if self._given is not None and method != "bbe":
+            population = self.sample.population
+            cells = CountedCells.of(self._given, population.labels, population.verified)
+            total, annotated = self._given[cells.counted].sum(dtype=float), np.count_nonzero(cells.annotated)
             if annotated and total > _CLEARLY_MORE * annotated + 3 * np.sqrt(annotated):
                 raise DataError(
                     f"the scores add up to {total / annotated:.1f} times the annotations, so they are not the "
                     f"probability of being annotated, which method {method} needs; bbe needs only their order"
                 )
-        with self._run.step("estimating c"):
-            return estimate_frequency(self.sample, scores=probabilities, method=method)
+        with self.sample.run.step("estimating c"):
+            return estimate_frequency(self.sample, scores=self.probabilities, method=method)
 
     def singly(self, estimates: Estimates) -> SingleFrequencies:
         """Return the label frequency of each label in the problem, from annotations alone."""
-        assert self.probabilities is not None and estimates.estimate is not None  # c was estimated from them
+        assert estimates.estimate is not None  # c was estimated from annotations
         if estimates.single is not None:
             return estimates.single
-        sample, labels = self.sample, self.population.labels
-        with self._run.step("estimating c of each label"):
+        sample, population = self.sample, self.sample.population
+        with self.sample.run.step("estimating c of each label"):
             cells = CountedCells.of(self.probabilities, sample.labels, sample.verified)
-            c = estimates.frequency(estimates.rates(labels.shape[1]), self.population).of_annotations(labels)[1]
+            rates = estimates.rates(population.labels.shape[1])
+            c = estimates.frequency(rates, population).of_annotations(population.labels)[1]
             return sample.of_every_label(alike(cells, estimates.estimate, c[sample.columns]), sample.columns, c)
 
-    def answered(self) -> tuple[questions.ScoredCells, Answers] | None:
-        """Return the cells of the sample with scores, and the answers on unannotated ones; None without scores."""
-        answers = self.population.answers or Answers.none()
-        return None if self.probabilities is None else self.sample.answered(self.probabilities, answers)
+    def answered(self) -> tuple[questions.ScoredCells, Answers]:
+        """Return the cells of the sample with scores, and the answers on unannotated ones."""
+        return self.sample.answered(self.probabilities, self.sample.population.answers or Answers.none())
 
     def questions(self, n: int, allowed: np.ndarray | None = None) -> questions.Questions:
         """Draw at most n questions, by `core.frequency.questions.draw`, on cells that are not verified.
@@ -206,16 +194,14 @@ class Scored:
         """
         if not self.sample.has_evidence:
             raise DataError("only complete label sets have annotations, so there is nothing to choose questions by")
-        sample, probabilities, answered = self.sample, self.probabilities, self.answered()
-        assert probabilities is not None and answered is not None
-        (cells, answers), truth = answered, None
+        (cells, answers), truth = self.answered(), None
         if len(answers):
             alone = self.estimates().estimate
             truth = questions.fit(cells, answers, None if alone is None else alone.c).truth
         if allowed is not None:
             cells = replace(cells, open=cells.open & allowed[cells.columns])
-        drawn = questions.draw(cells, n, self._run.seed, truth)
-        return replace(drawn, rows=sample.rows[drawn.rows], columns=cells.columns[drawn.columns])
+        drawn = questions.draw(cells, n, self.sample.run.seed, truth)
+        return replace(drawn, rows=self.sample.rows[drawn.rows], columns=cells.columns[drawn.columns])
 
 
 @dataclass(frozen=True)
@@ -245,8 +231,8 @@ class Evidence:
         """
         refuse_two_frequencies(problem, options.c)
         scored = Scored(problem, options, run, scores)
-        known = Estimates.given(options.c, scored.population)
-        estimates = scored.estimates() if is_estimated(options.c) else known
+        is_given = not is_estimated(options.c)
+        estimates = Estimates.given(options.c, scored.sample.population) if is_given else scored.estimates()
         rates = estimates.rates(problem.labels.shape[1], options.c)
         frequency = estimates.frequency(rates, problem)
         calibration = calibrated_by(HeldOut(scores, problem.labels, frequency))
@@ -254,7 +240,7 @@ class Evidence:
             calibration(scores),
             frequency,
             estimates=estimates,
-            kin=scored.population.kin,
+            kin=scored.sample.population.kin,
             calibration=calibration,
         )
 

@@ -84,10 +84,9 @@ def command(
             raise InputError(sources.file, "nothing is annotated, so --plan has nothing to go by")
         per_instance = left_to_chance / data.instances_of_file / expected  # true labels
         report["plan"] = [{"width": w, "instances": instances_to_review(w, expected, per_instance)} for w in plan]
-    answered = scored.answered() if data.answers is not None or plan else None
-    if answered is not None and alone is not None:
+    if (data.answers is not None or plan) and alone is not None:
         with run.step("planning questions"):
-            of_questions, next_width = forecast(*answered, plan, expected, alone.c, reviewed_counts(data))
+            of_questions, next_width = forecast(*scored.answered(), plan, expected, alone.c, reviewed_counts(data))
         questions = [{"width": width, "questions": n} for width, n in of_questions.items()]
         report |= present(plan_of_questions=questions or None, next_width=next_width)
     if per_label:
