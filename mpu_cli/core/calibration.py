@@ -40,11 +40,11 @@ class HeldOut:
 
     def without_unseen(self) -> "HeldOut":
         """Return the same with predictions of 0 for labels that the model has never seen."""
-        if self.made_by is None or not (unseen := self.made_by.strata == UNSEEN).any():
+        if self.made_by is None or not (self.made_by.strata == UNSEEN).any():
             return self
         predictions = self.probabilities.copy()
         for rows, columns, values in blocks(predictions):
-            values[unseen[self.made_by.of_instances[rows], columns]] = 0
+            values[self.made_by.at(rows, columns) == UNSEEN] = 0
         return replace(self, probabilities=predictions)
 
 
@@ -196,11 +196,9 @@ class StratifiedCalibration:
 
         `made_by`: the models that made held-out predictions. Default: the model that has learned from all instances.
         """
-        models, strata = np.zeros(predictions.shape[0], np.int8), self.strata[None]
-        if made_by is not None:
-            models, strata = made_by.of_instances, made_by.strata
+        models = made_by or SourceModels(np.zeros(predictions.shape[0], np.int8), self.strata[None])
         for rows, columns, values in blocks(predictions):
-            of_cells = strata[models[rows], columns]
+            of_cells = models.at(rows, columns)
             for stratum in np.unique(of_cells).tolist():
                 there = of_cells == stratum
                 values[there] = self.maps[stratum](values[there])

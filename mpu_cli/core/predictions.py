@@ -12,7 +12,6 @@ Predictions and models that would not fit in memory are refused before the work 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -34,15 +33,10 @@ def strata_of(annotations: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class SourceModels:
-    """The model that predicted each of m instances, and the annotations that it had learned from."""
+    """The model that predicted each of m instances, and how many annotations it had learned from."""
 
     of_instances: np.ndarray  # int, shape (m,): the number of the model
-    annotations: np.ndarray  # int, shape (models, q): how many annotations of each label it has learned from
-
-    @cached_property
-    def strata(self) -> np.ndarray:
-        """The stratum of each label, for each model: int8, shape (models, q)."""
-        return strata_of(self.annotations)
+    strata: np.ndarray  # int8, shape (models, q): the stratum of each label, for each model
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return the strata of the given cells."""

@@ -25,7 +25,7 @@ from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.features import Features
 from mpu_cli.core.linear_model import LinearModel, rows_among
 from mpu_cli.core.loss import loss_named
-from mpu_cli.core.predictions import FEW_LABELS, Block, Predictions, SourceModels, Top, count_positives
+from mpu_cli.core.predictions import FEW_LABELS, Block, Predictions, SourceModels, Top, count_positives, strata_of
 from mpu_cli.core.sgd import LearningTask, Split, learn_labels, model_of_unlearned_labels
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -104,7 +104,7 @@ def source_models(task: LearningTask, fold_rows: Sequence[np.ndarray]) -> Source
     """Return the source models of the instances in folds, ascending: each model has seen all others."""
     positives = task.positives
     annotations = np.array([count_positives(positives[without(rows, len(task))]) for rows in fold_rows])
-    return SourceModels(fold_numbers(fold_rows), annotations)
+    return SourceModels(fold_numbers(fold_rows), strata_of(annotations))
 
 
 def dense_out_of_fold(

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 from mpu_cli.core.calibration import BinnedCells, Calibration, HeldOut, calibrate, calibrate_strata
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.options import Options
-from mpu_cli.core.predictions import SourceModels
+from mpu_cli.core.predictions import SourceModels, strata_of
 from mpu_cli.core.problem import Problem, VerifiedLabels
 from mpu_cli.core.stacking import train
 from tests.core.simulated import as_features, hide, linear_problem
@@ -87,7 +87,7 @@ def test_the_surest_predictions_keep_their_order():
     annotated = csr_array((rng.random(z.shape) < expit(4 * z)) & (rng.random(z.shape) < 0.5))
     predictions, frequency = expit(z).astype(np.float32), LabelFrequency.of(0.45, z.shape)
     annotations = np.repeat([3, 50], 10)
-    made_by = SourceModels(np.zeros(len(z), np.int8), annotations[None])
+    made_by = SourceModels(np.zeros(len(z), np.int8), strata_of(annotations[None]))
     strata = calibrate_strata(BinnedCells.of(HeldOut(predictions, annotated, frequency, made_by=made_by)), annotations)
     surest = np.sort(predictions[predictions < 0.9999])[-4_000:]
     of_all = calibrate(HeldOut(predictions, annotated, frequency))

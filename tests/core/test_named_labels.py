@@ -234,7 +234,7 @@ def test_held_out_predictions_are_calibrated_by_what_their_models_have_seen(libr
     for fold, rows in enumerate(deal(TEXTS, 5, DEFAULT_RUN.seed)):
         assert (made_by.of_instances[rows] == fold).all()
         rest = np.setdiff1d(np.arange(TEXTS), rows)
-        assert_array_equal(made_by.annotations[fold], count_positives(problem.labels[rest]))
+        assert_array_equal(made_by.strata[fold], strata_of(count_positives(problem.labels[rest])))
     assert_array_equal(model.calibration.strata, strata_of(count_positives(problem.labels)))
 
 
