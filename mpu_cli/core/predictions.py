@@ -163,15 +163,18 @@ def stored(predictions: Predictions) -> csr_array:
 def blocks(predictions: Predictions, size: int = 1 << 20) -> Iterator[tuple[Any, Any, np.ndarray]]:
     """Yield instances, labels and predictions of the kept cells, as arrays that broadcast and may be written to.
 
-    Dense predictions come in blocks of instances with about `size` cells, sparse ones all at once.
+    They come in blocks of instances, with about `size` cells if dense; sparse ones have fewer.
     """
-    if not isinstance(predictions, np.ndarray):
-        yield entry_rows(predictions), predictions.indices, predictions.data
-        return
     n, q = predictions.shape
-    for start in range(0, n, step := max(1, size // q)):
+    step = max(1, size // (q if isinstance(predictions, np.ndarray) else min(q, FEW_LABELS)))
+    for start in range(0, n, step):
         rows = np.arange(start, min(start + step, n))
-        yield rows[:, None], np.arange(q), predictions[rows[0] : rows[-1] + 1]
+        if isinstance(predictions, np.ndarray):
+            yield rows[:, None], np.arange(q), predictions[start : start + step]
+        else:
+            ends = predictions.indptr[start : start + step + 1]
+            entries = slice(ends[0], ends[-1])
+            yield np.repeat(rows, np.diff(ends)), predictions.indices[entries], predictions.data[entries]
 
 
 def by_label(predictions: Predictions) -> Callable[[int], tuple[np.ndarray, np.ndarray]]:

@@ -20,7 +20,7 @@ from mpu_cli.core.frequency.estimators import Z_90, CountedCells
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, is_estimated
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, alike, missing
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
-from mpu_cli.core.predictions import FEW_LABELS, Cells, Predictions, blocks, f1_score, refuse_too_large, values_at
+from mpu_cli.core.predictions import Cells, Predictions, blocks, f1_score, refuse_too_large, values_at
 from mpu_cli.core.problem import Answers, Problem, Verdict, counts_by_chance
 from mpu_cli.core.sample import draw_sample
 from mpu_cli.core.selection import (
@@ -95,18 +95,10 @@ def log_odds(probabilities: np.ndarray, largest: float, least: float | None = No
     return unlimited.clip(-largest if least is None else least, largest)
 
 
-def posterior_blocks(
-    predictions: Predictions, frequency: LabelFrequency
-) -> Iterator[tuple[slice, Any, Any, np.ndarray]]:
-    """Yield the posteriors in blocks of instances, as if no cell were verified.
-
-    Each block is a range of instances; the rows within it, and the labels, as from `blocks`; and the posteriors.
-    """
-    n, q = predictions.shape
-    for start in range(0, n, size := max(1, _CELLS // min(q, FEW_LABELS))):
-        part = slice(start, start + size)
-        for rows, columns, p in blocks(predictions[part], _CELLS):
-            yield part, rows, columns, unannotated_posterior(p, frequency.of_unverified(start + rows, columns))
+def posterior_blocks(predictions: Predictions, frequency: LabelFrequency) -> Iterator[tuple[Any, Any, np.ndarray]]:
+    """Yield instances and labels as `blocks` does, and the posteriors as if no cell were verified."""
+    for rows, columns, p in blocks(predictions, _CELLS):
+        yield rows, columns, unannotated_posterior(p, frequency.of_unverified(rows, columns))
 
 
 def posterior_at(
@@ -308,17 +300,17 @@ def suggest(
     """
     least = np.float32(choice.least or 0)
     best = Cells(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
-    for part, rows, columns, posterior in posterior_blocks(probabilities, frequency):
+    for rows, columns, posterior in posterior_blocks(probabilities, frequency):
         corrected = correction(posterior)
         enough = (corrected > 0) & (corrected >= least)
         i, k = (np.broadcast_to(index, enough.shape)[enough].astype(np.int64) for index in (rows, columns))
         listed = np.ones(len(i), bool) if choice.columns is None else choice.columns[k]
         for others in (annotated, left_out):
             if others is not None:
-                listed &= ~values_at(others[part], i, k).astype(bool)
+                listed &= ~values_at(others, i, k).astype(bool)
         if frequency.verified is not None:
-            listed &= frequency.verified.rows(part).at(i, k) == Verdict.UNKNOWN
-        block = Cells(part.start + i, k, posterior[enough])[listed]
+            listed &= frequency.verified.at(i, k) == Verdict.UNKNOWN
+        block = Cells(i, k, posterior[enough])[listed]
         if choice.top is not None and len(best) >= choice.top:
             block = block[block.probabilities > best.probabilities[choice.top - 1 : choice.top].min(initial=np.inf)]
         if choice.per_instance is not None:
