@@ -100,7 +100,7 @@ class Top:
 
 @dataclass(frozen=True)
 class CellList:
-    """Cells, in any order. A subclass adds an array with one value per cell."""
+    """Cells, in any order. A subclass adds arrays with one value per cell."""
 
     # `rows`, `columns`: int64, shape (m,): instances and labels
     rows: np.ndarray

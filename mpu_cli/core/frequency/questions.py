@@ -33,6 +33,7 @@ from mpu_cli.core.frequency.review_frequency import (
     summarised,
     with_chance,
 )
+from mpu_cli.core.predictions import CellList
 from mpu_cli.core.problem import Answers, Problem, Verdict, VerifiedLabels, least_frequencies
 
 # The largest r, and how sharply r bends to it. A safeguard, not an estimate: only about 10 of 200 questions are about
@@ -165,7 +166,7 @@ class FittedFrequency:
 
 
 @dataclass(frozen=True)
-class Questions:
+class Questions(CellList):
     """Cells to ask about, in random order.
 
     Attributes
@@ -177,13 +178,8 @@ class Questions:
         The probability that the label is true.
     """
 
-    rows: np.ndarray
-    columns: np.ndarray
     chance: np.ndarray
     probabilities: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
 
 def below_ceiling(log_r: np.ndarray) -> np.ndarray:
