@@ -380,9 +380,7 @@ class Instances(Problem):
 
     features: Features
     columns: Columns | None = None  # the features that have columns; None: all
-    # `uneven`, `dominating`: as from `unevenness` of the unscaled features; the number is that of the feature
-    uneven: bool = False
-    dominating: Dominating | None = None
+    dominating: Dominating | None = None  # as from `unevenness` of the unscaled features, with the feature's own number
     share_repeated: float = 0.0  # of the instances: those kept together with an earlier one with the same features
     rbf: RbfFeatures | None = None  # computes their features from an instance's own; None: they are the same
     scaling: Scaling | None = None  # how their features are scaled; None: not scaled
@@ -401,7 +399,7 @@ class Instances(Problem):
         occurring = columns or Columns.occurring(matrix, *([] if of_labels is None else [of_labels]))
         features = Features.of(occurring.narrowed(matrix)).shortened()
         of_labels = None if of_labels is None else occurring.narrowed(of_labels)
-        uneven, dominating = unevenness(features)
+        dominating = unevenness(features)[1]
         if dominating is not None and occurring.are_few:
             dominating = dominating._replace(column=int(occurring.indices[dominating.column]))
         equal = kin_of(problem.features) if problem.kin is None else problem.kin
@@ -415,7 +413,6 @@ class Instances(Problem):
             label_features=of_labels,
             kin=kin,
             columns=occurring if occurring.are_few else None,
-            uneven=uneven,
             dominating=dominating,
             share_repeated=repeated,
         )

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mpu_cli.core.calibration import BinnedCells, HeldOut, calibrate_strata
-from mpu_cli.core.features import SCALINGS, Dominating, RbfFeatures, only_entries
+from mpu_cli.core.features import SCALINGS, Dominating, RbfFeatures, only_entries, unevenness
 from mpu_cli.core.frequency.estimators import REPLICATES, Z_90, CountedCells, FrequencyEstimate, estimate
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
 from mpu_cli.core.frequency.questions import from_people
@@ -545,8 +545,7 @@ def choose_features(problem: Problem, options: Options, run: Run) -> tuple[Insta
         raise DataError(f"an RBF kernel cannot be used here: {obstacle}; choose linear features")
     can_tell = len(problem) >= FEWEST_INSTANCES and options.cost is None
     linear = own
-    may_scale = own.uneven and own.label_features is None
-    if options.features is None and can_tell and may_scale:
+    if options.features is None and can_tell and own.label_features is None and unevenness(own.features)[0]:
         with run.step("choosing features") as tick:
             linear = _best_scaling(own, options, run, tick)
     can_tell &= len(problem) <= options.sample
