@@ -86,7 +86,7 @@ class ScoredCells:
         probabilities: np.ndarray,
         labels: csr_array,
         verified: VerifiedLabels | None,
-        columns: np.ndarray | None = None,
+        columns: np.ndarray,
         weights: np.ndarray | None = None,
     ) -> "ScoredCells":
         """Make scored cells from calibrated probabilities, float32 (n x q), annotated labels and verified ones."""
@@ -102,8 +102,6 @@ class ScoredCells:
         shown = np.where(annotated, expit(scores), 0).sum(axis=0, dtype=float)
         of_all = shown.sum() / max(there.sum(), 1)
         shown = (shown + _COUNTS_FOR * of_all) / (there + _COUNTS_FOR)
-        if columns is None:
-            columns = np.arange(len(there))
         return cls(scores, missing, unanswered, there, shown, columns, weights)
 
     def sureness(self, share: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ def collection(c, n=1500, seed=0):
     p = expit(rng.normal(-2, 2.5, (n, len(c))))
     Y = rng.random(p.shape) < p
     S = Y & (rng.random(p.shape) < c)
-    return Y, S, ScoredCells.of((p * c).astype(np.float32), as_labels(S), None)
+    return Y, S, ScoredCells.of((p * c).astype(np.float32), as_labels(S), None, np.arange(S.shape[1]))
 
 
 def answer(questions, Y):
@@ -157,7 +157,7 @@ def test_complete_and_ignored_cells_are_left_out_and_decided_ones_are_not_asked(
     _, S, _ = collection(np.full(2, 0.5), n=10)
     S[:, 0] = np.arange(10) < 5
     verified = VerifiedLabels.of(S.shape, true=([9], [0]), false=([8], [0]), ignored=([7], [0]), complete=[0, 6])
-    cells = ScoredCells.of(np.full(S.shape, 0.5, np.float32), as_labels(S), verified)
+    cells = ScoredCells.of(np.full(S.shape, 0.5, np.float32), as_labels(S), verified, np.arange(S.shape[1]))
     assert_array_equal(np.flatnonzero(cells.missing[:, 0]), [5, 8, 9])
     assert_array_equal(np.flatnonzero(cells.open[:, 0]), [5])
     assert cells.annotations[0] == 4
@@ -187,7 +187,7 @@ def test_scores_without_a_doubt(extreme):
     """Scores of 0 and 1, one answer, a label that is never annotated: numbers stay finite."""
     S = np.zeros((20, 2), bool)
     S[:5, 0] = True
-    cells = ScoredCells.of(np.full(S.shape, extreme, np.float32), as_labels(S), None)
+    cells = ScoredCells.of(np.full(S.shape, extreme, np.float32), as_labels(S), None, np.arange(S.shape[1]))
     fitted = fit(cells, Answers(np.array([9]), np.array([1]), np.array([True])), 1.0)
     c, (low, high) = one(fitted)
     assert 0 < low < c < high < 1
@@ -220,7 +220,7 @@ def test_depth():
     p = expit(rng.normal(-2, 2.5, (4000, 8)))
     Y = rng.random(p.shape) < p
     S = Y & (rng.random(p.shape) < 0.1 + 0.8 * p)
-    cells = ScoredCells.of((p * (0.1 + 0.8 * p)).astype(np.float32), as_labels(S), None)
+    cells = ScoredCells.of((p * (0.1 + 0.8 * p)).astype(np.float32), as_labels(S), None, np.arange(S.shape[1]))
     fitted = fit(cells, asked(Y, cells, 400), automatic=0.9)
     low, high = logit(fitted.truth(np.array([-6.0, -5.0]), np.zeros(2, int)))
     assert high - low < 0.99  # 1 without depth
