@@ -285,14 +285,12 @@ def train_block(data: TrainingSet, block: Block, start: LinearModel, seen: int =
     return LinearModel(weights, bias)
 
 
-def default_epochs(n: int, coherence: float = 1.0, many: bool = False) -> int:
+def default_epochs(n: int, coherence: float = 1.0) -> int:
     """Return 10 to 50 passes for up to 5,000 instances; above that, 5, fewer from 12,500 on, and 1 from 50,000 on.
 
     There are fewer than 5 only if large steps can make up for them, since the instances are not too similar
-    (`Features.coherence`). With many labels, which are mostly rare, there are at most 3.
+    (`Features.coherence`).
     """
-    if many:
-        return min(default_epochs(n, coherence), _EPOCHS_OF_MANY)
     if n <= 5_000:
         return int(np.clip(50_000 // n, 10, 50))
     return int(np.ceil(np.clip(max(50_000 / n, _LARGEST_STEP / _bold_step(coherence)), 1, 5)))
@@ -303,7 +301,7 @@ def default_settings(
 ) -> Settings:
     """Return the initial settings for choosing, perhaps with these epochs.
 
-    Rare labels, as most of many are, need larger C and eta0.
+    Rare labels, as most of many are, need larger C and eta0, and at most 3 epochs.
     """
     start = loss_named(loss)
     if not start.has_step:
@@ -311,10 +309,11 @@ def default_settings(
         cost = min(COSTS, key=lambda cost: abs(np.log(cost * squared_length / start.cost)))
         return Settings(cost, epochs=epochs or start.epochs, loss=loss)
     coherence = features.coherence
-    epochs = epochs or default_epochs(len(features), coherence, many)
+    usual_epochs = default_epochs(len(features), coherence)
     if many and start.cost_of_many is not None:
-        cost = cost_for(features, start.cost_of_many)
+        cost, epochs = cost_for(features, start.cost_of_many), epochs or min(usual_epochs, _EPOCHS_OF_MANY)
         return Settings(cost, 2 * _bold_step(coherence), epochs, thin=True, loss=loss)
+    epochs = epochs or usual_epochs
     return Settings(cost_for(features, start.cost), default_step(epochs, coherence), epochs, loss=loss)
 
 
