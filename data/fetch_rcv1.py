@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from mpu_cli.cli import fail
+from mpu_cli.cli.options import fail
 from mpu_cli.errors import MpuError
 from mpu_cli.runtime.files import open_url
 

@@ -10,7 +10,7 @@ from docutils.parsers.rst import Directive
 from latex2mathml.converter import convert
 
 from mpu_cli import __version__
-from mpu_cli.cli import mpu
+from mpu_cli.cli.commands import mpu
 
 sys.path.insert(0, str(Path(__file__).parent))
 from house import House

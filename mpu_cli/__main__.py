@@ -20,7 +20,8 @@ def main() -> None:
     except RuntimeError:  # it starts a thread
         sys.exit(f"error: {signals.LIMIT_OF_THREADS}")
     gc.set_threshold(_OBJECTS)
-    from mpu_cli.cli import messages, mpu
+    from mpu_cli.cli import messages
+    from mpu_cli.cli.commands import mpu
 
     messages.prepare_streams()
     try:

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from hypothesis import settings
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from mpu_cli.cli import mpu
+from mpu_cli.cli.commands import mpu
 from tests import forked, golden, kernels
 from tests.served import Files, serving
 

@@ -14,7 +14,7 @@ from multiprocessing.reduction import DupFd
 from operator import methodcaller
 from pathlib import Path
 
-import mpu_cli.cli
+from mpu_cli.cli import commands
 
 _ACTIONS = [path.stem for path in (Path(__file__).parents[1] / "mpu_cli" / "cli" / "actions").glob("[a-z]*.py")]
 
@@ -71,7 +71,7 @@ def start(
 
 def mpu() -> None:
     """Run `mpu` with the arguments of the process."""
-    mpu_cli.cli.mpu(prog_name="mpu")
+    commands.mpu(prog_name="mpu")
 
 
 def _run(

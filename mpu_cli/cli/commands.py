@@ -1,6 +1,6 @@
 """The options and the help of each command; `cli.actions.NAME` does the work of the command NAME.
 
-Nothing here imports NumPy, so that help and completion come at once.
+Nothing here imports NumPy, so that help and completion come at once: actions are imported when a command runs.
 """
 
 from pathlib import Path
@@ -13,6 +13,7 @@ from mpu_cli.cli.options import (
     LEARNING,
     PATH,
     Acceptance,
+    CleanErrors,
     FileName,
     Group,
     Parsed,
@@ -49,6 +50,7 @@ from mpu_cli.runtime.options import (
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
+from mpu_cli.version import __version__
 
 _cluster_option = option(
     "--cluster ADDRESS",
@@ -669,3 +671,18 @@ def vectorize() -> None:
 
 
 COMMANDS = [defined for defined in vars().values() if isinstance(defined, click.Command)]
+
+
+@click.group(cls=CleanErrors, commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", prog_name="mpu")
+def mpu() -> None:
+    """Learn multi-label classifiers from data in which some labels are missing.
+
+    Data files are in LIBSVM multi-label format, plain or compressed (.gz, .bz2, .xz, .zst), here or at URLs such as
+    https://... and s3://... (extra url). The name - means standard input.
+
+    \b
+    Example:
+      mpu train news.svm                    # writes the model directory news.mpu
+      mpu predict news.mpu new.svm -o tags.txt
+    """

@@ -1,26 +1,110 @@
-"""Options shared by several commands, or with their actions, and value types, built from `mpu_cli.runtime.options`."""
+"""Classes of commands and options, and the options shared by several commands, or with their actions.
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+Kinds of values are built from `mpu_cli.runtime.options`. An `MpuError` is printed here.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from inspect import getdoc
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from mpu_cli.cli.messages import message_options, progress
+from mpu_cli.cli import messages
 from mpu_cli.core.options import ASSUMPTION
 from mpu_cli.errors import STANDARD_STREAM, MpuError
 from mpu_cli.names.naming import Naming, Suggestible
+from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import refuse_repeated
 from mpu_cli.runtime.options import Integer, Kind, Real, declared, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.streams import STANDARD_OUTPUT, as_one, refuse_unreadable
+
+PIPE_CLOSED = 141  # as for a process ended by SIGPIPE
+
+
+# Environment variables that are whole numbers, and the least and largest value of each.
+_NUMBERS = {"SOURCE_DATE_EPOCH": (0, 253_402_300_799), "NUMBA_NUM_THREADS": (1, 100_000)}
+
+
+class CleanErrors(click.Group):
+    """A group of commands. A failure that a user can fix prints one line on standard error and exits with a status.
+
+    docs/guide/formats.md, "Exit codes", lists these. `mpu_cli.runtime.signals` handles signals.
+    """
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run as click does. The steps before the command (help, completion) can fail too."""
+        try:
+            with _reported_failures([]):
+                return super().main(*args, **kwargs)
+        except click.exceptions.Exit as end:  # click itself has handled those from commands
+            sys.exit(end.exit_code)
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any) -> click.Context:
+        """Read the options of the group, and ``mpu help train`` as ``mpu train --help``.
+
+        Click itself would exit with status 1 if the reader of the help has closed the pipe.
+        """
+        messages.reset()
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
+        with _reported_failures(args):
+            return super().make_context(info_name, args, *rest, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand. Turn errors that a user can fix into a message and an exit status."""
+        with _reported_failures(ctx.args):
+            for name, (least, largest) in _NUMBERS.items():  # otherwise a library that reads it raises a traceback
+                text = os.environ.get(name)
+                if text is not None and not (text.isascii() and text.isdigit() and least <= int(text[:20]) <= largest):
+                    raise MpuError(
+                        f"the environment variable {name} is {text[:20]!r}; unset it, or give a whole number from "
+                        f"{least} to {largest}"
+                    )
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _reported_failures(args: list[str]) -> Iterator[None]:
+    """Print an error that a user can fix in one line, and exit. Without arguments, click prints the help."""
+    args = list(args)
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        signals.too_late()
+        messages.wrong_usage(error, args)
+        raise click.exceptions.Exit(error.exit_code) from None
+    except BrokenPipeError:
+        raise click.exceptions.Exit(PIPE_CLOSED) from None
+    except MpuError as error:
+        fail(str(error), error.exit_status)
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
+    except MemoryError as error:
+        fail(f"out of memory: {error}" if str(error) else "out of memory")
+    except RuntimeError as error:
+        if str(error) != signals.NO_THREAD:
+            raise
+        fail(signals.LIMIT_OF_THREADS)
+
+
+def fail(message: str, status: int = 1) -> NoReturn:
+    """Print an error in one line, and exit."""
+    signals.too_late()
+    messages.error(message)
+    raise click.exceptions.Exit(status)
 
 
 class FileName(click.Path):
@@ -117,7 +201,7 @@ def command(*declared: click.Parameter | Group, **how: Any) -> Callable[[Callabl
 
         name = help.__name__.replace("_", "-")
         text = str(getdoc(help)).replace("{assumption}", ASSUMPTION)
-        return cls(name, callback=run, params=[*options, *message_options()], help=text, **how)
+        return cls(name, callback=run, params=[*options, *messages.message_options()], help=text, **how)
 
     return decorate
 
@@ -186,7 +270,7 @@ def run_options(*names: str, **helps: str) -> Group:
     options = [option for option in declared_options(Run) if option.name in names]
     for option in options:
         option.help = helps.get(str(option.name), option.help)
-    return Group("run", partial(Run, step=progress), options)
+    return Group("run", partial(Run, step=messages.progress), options)
 
 
 json_option = option("--json", bool, "Print the report as JSON.", name="as_json")

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import click
 from click.testing import CliRunner, Result
 
-from mpu_cli.cli import mpu
+from mpu_cli.cli.commands import mpu
 from tests.bundle.corpus import Choices
 
 FILES = {

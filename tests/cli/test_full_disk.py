@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from mpu_cli.cli import mpu
+from mpu_cli.cli.commands import mpu
 from tests.cli.training import QUICK
 from tests.folders import contents
 from tests.full_disk import fill, largest_file

@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from mpu_cli import __version__
-from mpu_cli.cli import CleanErrors, messages, mpu
+from mpu_cli.cli import messages
+from mpu_cli.cli.commands import mpu
 from mpu_cli.cli.messages import print_table, progress
-from mpu_cli.cli.options import run_options
+from mpu_cli.cli.options import CleanErrors, run_options
 from mpu_cli.errors import InputError, MpuError
 
 COMMANDS = sorted(mpu.commands)
@@ -124,7 +125,7 @@ def test_no_summary_of_a_command_is_cut(run):
 
 def test_help_and_a_missing_file_import_nothing_heavy():
     """In one process, which says after each of them what has been imported by then."""
-    code = """import contextlib, sys; from mpu_cli.cli import mpu
+    code = """import contextlib, sys; from mpu_cli.cli.commands import mpu
 for words in sys.argv[1:]:
     with contextlib.suppress(SystemExit):
         mpu(words.split(), standalone_mode=False)

@@ -12,7 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from mpu_cli.cli import mpu
+from mpu_cli.cli.commands import mpu
 from mpu_cli.cli.options import KS, METRICS
 from mpu_cli.evaluation.compare import SAMPLES_F1, SET_METRICS, ranking_names
 from mpu_cli.inputs.training_data import TrainingData

@@ -62,7 +62,7 @@ def test_c_to_begin_with_is_one_that_is_tried(name):
 
 def test_help_a_saved_model_and_its_predictions(run, folder):
     script = """
-from mpu_cli.cli import mpu
+from mpu_cli.cli.commands import mpu
 mpu(["train", "--help"], standalone_mode=False)
 mpu("train data.svm --loss toy --c 1 --levels 1 -q --kernel numpy".split(), standalone_mode=False)
 mpu("predict data.mpu data.svm --kernel numpy".split())
