@@ -117,7 +117,7 @@ def command(sources: Sources, output: Path, table: Path | None, top: int, run: R
     """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     refuse_overlaps(sources.by_option(), {"--output": output, "--csv": table})
     refuse_unwritable(output, table)
-    missing = suggest.suggest(sources, suggest.Outputs(), Options(), Choice(top=top), run=run)
+    missing = suggest.suggest(sources, suggest.Outputs(), Options(), Choice(top=top), run)
     assert missing.frequency is not None  # the options do not set c
     c = missing.frequency
     report = {

@@ -29,7 +29,7 @@ from mpu_cli.people.posteriors import Choice, Evidence, Scored
 from mpu_cli.people.suggestions import Suggestions, find
 from mpu_cli.review import decisions
 from mpu_cli.runtime.files import refuse_overlaps
-from mpu_cli.runtime.run import DEFAULT_RUN, Run
+from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.streams import Counted, Files, Source, Writable, open_input, open_output, refuse_unwritable
 from mpu_cli.svmlight.writer import labelled_lines
@@ -111,6 +111,7 @@ class Outputs:
     # A review file without decisions or, if `fill`, a copy of the data. None: neither is written.
     target: str | Path | None = None
     fill: bool = False
+    fill_implied: bool = False  # also fill in implied labels
     suggestible: Suggestible = EVERY_LABEL
     why: bool = False
 
@@ -143,22 +144,13 @@ class Listed(NamedTuple):
         )
 
 
-def suggest(
-    sources: Sources,
-    outputs: Outputs,
-    options: Options,
-    choice: Choice,
-    *,
-    fill_implied: bool = False,
-    run: Run = DEFAULT_RUN,
-) -> Listed:
+def suggest(sources: Sources, outputs: Outputs, options: Options, choice: Choice, run: Run) -> Listed:
     """Find the labels that are missing from a file, and list them or fill them in.
 
     `options`: as for `train.train`.
     `choice`: which suggestions to list. An empty choice selects all that raise the expected F1 of the labels.
-    `fill_implied`: also fill in implied labels, by the rules in `sources`.
     """
-    if fill_implied and sources.rules is None:
+    if outputs.fill_implied and sources.rules is None:
         raise MpuError(
             "there are no rules that say which labels imply others, so none can be filled in; give --implied RULES"
         )
@@ -179,7 +171,7 @@ def suggest(
             if rules_file is not None and data.implications is not None:
                 stack.enter_context(open_output(rules_file)).write(data.implications.lines().encode())
             most = found.filling_in.size if choice == Choice() else None
-            filled = write_filled(sources.file, outputs.target, data, found, most, fill_implied)
+            filled = write_filled(sources.file, outputs.target, data, found, most, outputs.fill_implied)
             if place_beside(outputs.target, FILLED) is None:
                 warnings.append("no list of what was filled in stands beside the output, so it will count as annotated")
         elif outputs.target is not None:
@@ -296,7 +288,6 @@ def command(
     min_probability: float | None,
     per_instance: int | None,
     questions: int | None,
-    fill_implied: bool,
     options: Options,
     run: Run,
     as_json: bool,
@@ -304,9 +295,9 @@ def command(
 ) -> None:
     """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     outputs = Outputs(fill=form == "svm", **of_outputs)
-    if fill_implied and form != "svm":
+    if outputs.fill_implied and not outputs.fill:
         raise click.UsageError("--fill-implied needs --format svm.")
-    if outputs.why and form == "svm":
+    if outputs.why and outputs.fill:
         raise click.UsageError("--why is for a list.")
     if outputs.why:
         if options.features == RBF:
@@ -323,9 +314,7 @@ def command(
         refuse_set(("why", "label_features"), "--scores replaces training: leave out {}.")
         if options != Options(c=options.c, folds=options.folds, sample=options.sample):
             raise click.UsageError("--scores replaces training: leave out options of training.")
-    made = suggest(
-        sources, outputs, options, Choice(top, min_probability, per_instance), fill_implied=fill_implied, run=run
-    )
+    made = suggest(sources, outputs, options, Choice(top, min_probability, per_instance), run)
     output_report(made.report, as_json, lambda _: _print_summary(made))
 
 
