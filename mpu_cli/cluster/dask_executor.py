@@ -63,10 +63,7 @@ class DaskExecutor:
 
     def wait_for_worker(self) -> None:
         """Wait for a worker; ClusterError if none arrives."""
-        try:
-            self._awaited(self._client.wait_for_workers, 1, timeout=self._timeout)
-        except TimeoutError:
-            raise ClusterError(f"the cluster has had no worker for {self._timeout:g} seconds") from None
+        self._awaited(self._client.wait_for_workers, 1)
 
     @property
     def workers(self) -> int:
@@ -104,9 +101,9 @@ class DaskExecutor:
         except (CancelledError, CommClosedError, KilledWorker, OSError) as error:
             raise ClusterError(f"the cluster has lost results: {error}") from None
 
-    def _awaited(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    def _awaited(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return the result of a call for which Dask would wait forever; ClusterError as for `wait`."""
-        answer = in_background(partial(function, *arguments, **named))
+        answer = in_background(function, *arguments)
         while not answer.done():
             time.sleep(_SOON)
             self._look()
