@@ -16,8 +16,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.questions import draw, fit
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.problem import Answers
-from mpu_cli.core.sample import Instances, Sample
-from mpu_cli.core.selection import estimate_frequency
+from mpu_cli.core.sample import Instances, Sample, estimate_frequency
 from mpu_cli.runtime.run import Run
 
 SIZES = (20, 40, 100, 200)

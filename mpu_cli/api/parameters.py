@@ -20,7 +20,7 @@ from mpu_cli.core.frequency.label_frequency import refuse_refuted
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
 from mpu_cli.core.predictions import Cells
-from mpu_cli.core.selection import Estimates
+from mpu_cli.core.sample import Estimates
 from mpu_cli.errors import DataError, MpuWarning, counted
 from mpu_cli.people import suggestions
 from mpu_cli.people.posteriors import Choice, Evidence, Scored

@@ -1,23 +1,39 @@
-"""The sample of the training instances used to choose c, C, eta0 and questions."""
+"""The sample of the training instances used to choose c, C, eta0 and questions, and the estimate of c from it."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import FEWEST_FOR_ANSWERS, HeldOut, calibrate
-from mpu_cli.core.features import Columns, Features
-from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, CountedCells, FrequencyEstimate, estimate
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.frequency.questions import ScoredCells, chances
-from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
-from mpu_cli.core.options import FrequencyOptions
+from mpu_cli.core.features import Columns, Dominating, Features, only_entries
+from mpu_cli.core.frequency.estimators import (
+    FEWEST_ANNOTATIONS,
+    REPLICATES,
+    Z_90,
+    CountedCells,
+    FrequencyEstimate,
+    estimate,
+)
+from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
+from mpu_cli.core.frequency.questions import ScoredCells, chances, from_people
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
+from mpu_cli.core.frequency.single_frequencies import (
+    SingleFrequencies,
+    differ,
+    estimate_groups,
+    estimate_singly,
+    of_all_groups,
+)
+from mpu_cli.core.options import ASSUMPTION_OF_GROUPS, FrequencyOptions
 from mpu_cli.core.predictions import FEW_LABELS, refuse_large_sample, values_at
-from mpu_cli.core.problem import Answers, Instances, counts_by_chance, kin_of, least_frequencies
+from mpu_cli.core.problem import Answers, Instances, Problem, Verdict, counts_by_chance, kin_of, least_frequencies
 from mpu_cli.core.sgd import LearningTask, Settings, cost_for, default_settings
 from mpu_cli.core.side_information import Prior
 from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold, fold_numbers, usual_folds
+from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # A smaller share of instances without labels hardly matters. With so many more than labels missing one by one would
@@ -226,6 +242,195 @@ def draw_sample(population: Instances, options: FrequencyOptions, run: Run, per_
     refuse_large_sample(min(n, options.sample), q if drawn is None else len(drawn[0]))
     folds = options.folds or usual_folds(n, q)
     return Sample(population, options.sample, folds, run, drawn, pool)
+
+
+# From this share of repeated instances on, a warning is shown.
+_MANY_REPEATED = 0.02
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimates:
+    """The sources of the label frequency; all None if the user sets it as a number or per label."""
+
+    # From the annotations alone; None if a review leaves no annotation to estimate it from
+    estimate: FrequencyEstimate | None = None
+    # From human decisions on cells or instances drawn at random; if there are any, c comes from these
+    reviewed: ReviewedFrequency | None = None
+    # For each label, if labels differ; `estimate` is for all labels then
+    single: SingleFrequencies | None = None
+    # For groups of instances, if there are any; `estimate` is for all groups then
+    groups: SingleFrequencies | None = None
+    labels_differ: bool = False  # whether labels of one group clearly differ, so that c of groups may be far too high
+    repeated: float = 0.0  # share of the instances that have the features of an earlier one
+    dominating: Dominating | None = None  # the feature that has nearly all of the squared length of the instances
+    # From the file that the user gives, written by an earlier command
+    earlier: EarlierEstimate | None = None
+
+    @classmethod
+    def given(cls, c: Any, population: Instances) -> "Estimates":
+        """Return the sources of c if the user sets it, by numbers or by the file from an earlier command."""
+        earlier = c if isinstance(c, EarlierEstimate) else None
+        return cls(earlier=earlier, repeated=population.share_repeated, dominating=population.dominating)
+
+    def rates(self, q: int, given: Any = None) -> Any:
+        """Return the label frequency of each of q labels: float64, shape (q,); 1 for labels the estimate leaves out.
+
+        `given`: for all labels, or for some, with NaN for the others: given values are not estimated.
+        """
+        if not is_estimated(given):
+            return given
+        if self.reviewed is not None:
+            rates = self.reviewed.rates
+        else:
+            rates = np.full(q, self.overall.c) if self.single is None else self.single.c.copy()
+            if self.estimate is not None:
+                rates[list(self.estimate.left_out)] = 1.0
+        return rates if given is None else np.where(np.isnan(given), rates, given)
+
+    @property
+    def overall(self) -> FrequencyEstimate | ReviewedFrequency | EarlierEstimate:
+        """Return the source of c of all labels, and of its interval."""
+        basis = self.reviewed or self.estimate or self.earlier
+        if basis is None:
+            raise ValueError("no label frequency was estimated")
+        return basis
+
+    @property
+    def range_of_c(self) -> tuple[float, float]:
+        """Return the ends of the 90 % interval of c, as multiples of c; 1 and 1 if there is no interval."""
+        if not self.are_estimated or self.overall.interval is None:
+            return 1.0, 1.0
+        low, high = self.overall.interval
+        return low / self.overall.c, high / self.overall.c
+
+    def warnings(self) -> list[str]:
+        """Return the warnings about the estimate."""
+        found = []
+        if self.repeated >= _MANY_REPEATED:
+            found.append(
+                f"{self.repeated:.0%} of the instances have exactly the features of an earlier one; equal instances "
+                "are kept in one cross-validation fold"
+            )
+        if self.unread:
+            found.append(
+                f"about {self.unread:.0%} of the instances seem to have no labels because nobody has looked at them: "
+                "far more have none than labels missing one by one would leave; if they truly have none, answer 40 "
+                "questions or give c"
+            )
+        if self.labels_differ:
+            found.append(
+                "labels of a group clearly differ in the share that is annotated, which c of groups ignores: it may be "
+                "far too high; without groups, each label gets its own c"
+            )
+        if self.earlier is not None:
+            return [*found, *(text for text in self.earlier.warnings if text not in found)]
+        if self.reviewed is not None:
+            warning = self.reviewed.contradiction(self.estimate)
+        else:
+            warning = None if self.estimate is None else self.estimate.caution
+        return found if warning is None else [*found, warning]
+
+    @property
+    def are_estimated(self) -> bool:
+        """Whether the label frequency was estimated, and not set by the user."""
+        return any(basis is not None for basis in (self.estimate, self.reviewed, self.earlier))
+
+    @property
+    def is_known(self) -> bool:
+        """Whether c is known, not merely assumed because people seem to have stopped at some number of labels."""
+        if self.earlier is not None:
+            return self.earlier.interval is not None
+        return self.reviewed is not None or self.estimate is None or self.estimate.label_cap is None
+
+    @property
+    def unread(self) -> float:
+        """Return the share of the instances that nobody seems to have looked at."""
+        return 0.0 if self.estimate is None else self.estimate.unread
+
+    @property
+    def assumption(self) -> str | None:
+        """Return the assumption behind c if it comes from annotations alone; else None."""
+        if self.reviewed is not None or self.estimate is None:
+            return None
+        if self.groups is not None and self.is_known:
+            return ASSUMPTION_OF_GROUPS
+        known = self.estimate if self.single is None else replace(self.estimate, label_cap=None)
+        return known.assumption
+
+    def frequency(self, rates: np.ndarray, data: Problem | Sample) -> LabelFrequency:
+        """Return the label frequency of all cells, from the rates of labels, or of groups if there are any."""
+        groups = data.groups
+        of_instances = None if self.groups is None or groups is None else self.groups.c[groups.of_instances]
+        return LabelFrequency.of(rates, data.labels.shape, data.verified, of_instances)
+
+
+def refuse_two_frequencies(problem: Problem, c: Any = None) -> None:
+    """Raise DataError if instances are in groups, and c is set or does not come from annotations alone."""
+    others = c is not None or problem.is_reviewed or problem.answers is not None
+    if problem.groups is not None and others:
+        raise DataError(
+            "c of groups is estimated from annotations alone, and here it is set, or comes from verified "
+            "labels drawn at random: leave out one of them"
+        )
+
+
+def estimate_frequency(
+    sample: Sample, tick: Callable[[], None] = lambda: None, scores: np.ndarray | None = None, method: str = "bbe"
+) -> Estimates:
+    """Estimate c from the annotations and, if there are any, from human decisions, which then take precedence.
+
+    `scores`: of the sample, out of fold, from 0 to 1. Default: from a linear model that is learned here.
+    """
+    population = sample.population
+    estimated = single = groups = automatic = answered = None
+    differing = False
+    if not population.is_reviewed or sample.has_evidence:
+        probabilities = sample.naive_probabilities(tick) if scores is None else scores
+        calibrated = sample.calibrated(probabilities)
+        read = 1.0 if calibrated is None else sample.share_read(calibrated)
+        verified = sample.verified
+        if population.answers is not None and verified is not None:  # from annotations alone
+            verified = replace(verified, cells=only_entries(verified.cells, verified.cells.data != Verdict.FALSE))
+        cells = CountedCells.of(probabilities, sample.labels, verified, fold_numbers(sample.fold_rows), calibrated)
+        cells = cells.of_labels(np.arange(len(sample.columns))[sample.pool])
+        is_of_some = read < 1 and population.groups is None
+        if is_of_some:  # c comes from the instances with labels
+            cells = cells.rows(np.flatnonzero(sample.labelled()))
+        of_sample = estimate(cells, method, REPLICATES, sample.run.seed)
+        found, implied = estimate_singly(cells, of_sample) if method == "bbe" else (None, of_sample)
+        if is_of_some:
+            labelled, chance = len(cells.annotated) / len(sample.rows), Z_90 * float(np.sqrt(1 - read))
+            counts, of_labels = cells.annotated.sum(axis=1), np.maximum(cells.annotated.sum(axis=0), 1)
+            margin = chance * float(np.linalg.norm(counts) / counts.sum())
+            of_sample, implied = (one.of_all_instances(read, labelled, margin) for one in (of_sample, implied))
+            found = found and found.of_all_instances(read, labelled, chance / np.sqrt(of_labels))
+        if population.groups is None:
+            single = found and sample.of_every_label(found, sample.columns[sample.pool], implied.c)
+            if of_sample.label_cap is None:  # c is unknown otherwise, although labels differ
+                of_sample = implied
+        estimated = replace(of_sample.of_columns(sample.columns[sample.pool]), unread=1 - read)
+        automatic = of_sample.c
+        if population.answers is not None:
+            scored, answers = sample.answered(probabilities, population.answers)
+            answered = replace(scored, single=None if single is None else single.c[sample.columns]), answers
+        if population.groups is not None and sample.groups is not None:
+            groups = estimate_groups(cells, sample.groups, of_sample)
+            annotated, known = population.labels, population.verified
+            by_chance = annotated if known is None else known.without_implied(annotated)
+            counts = population.groups.sums(np.diff(by_chance.indptr))
+            estimated = of_all_groups(groups, estimated, counts)
+            differing = found is not None and differ(cells.rows(sample.groups.of_instances == np.argmax(counts)))
+            if differing:
+                estimated = estimated.covering(implied)
+    return Estimates(
+        estimate=estimated,
+        single=single,
+        reviewed=from_people(population, automatic, answered),
+        groups=groups,
+        labels_differ=differing,
+        repeated=population.share_repeated,
+        dominating=population.dominating,
+    )
 
 
 def estimate_out_of_fold(

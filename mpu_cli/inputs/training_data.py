@@ -22,7 +22,8 @@ from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import values_at
 from mpu_cli.core.problem import Problem, Verdict, VerifiedLabels, widened
-from mpu_cli.core.selection import Estimates, HyperParameters, TrainingResult
+from mpu_cli.core.sample import Estimates
+from mpu_cli.core.selection import HyperParameters, TrainingResult
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import InputError, MpuError, abridged, counted, shown
 from mpu_cli.inputs.side_tables import (

@@ -22,14 +22,8 @@ from mpu_cli.core.frequency.single_frequencies import SingleFrequencies, alike, 
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
 from mpu_cli.core.predictions import Cells, Predictions, blocks, f1_score, refuse_too_large, values_at
 from mpu_cli.core.problem import Answers, Problem, Verdict, counts_by_chance
-from mpu_cli.core.sample import draw_sample
-from mpu_cli.core.selection import (
-    Estimates,
-    TrainingResult,
-    choose_features,
-    estimate_frequency,
-    refuse_two_frequencies,
-)
+from mpu_cli.core.sample import Estimates, draw_sample, estimate_frequency, refuse_two_frequencies
+from mpu_cli.core.selection import TrainingResult, choose_features
 from mpu_cli.core.thresholds import ExpectedF1, chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import columns_of, in_order_of

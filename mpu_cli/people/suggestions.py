@@ -28,7 +28,7 @@ from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.implications import Implications
 from mpu_cli.core.predictions import Cells, Predictions, values_at
 from mpu_cli.core.problem import Answers, HowDecided, Problem, Verdict, VerifiedLabels
-from mpu_cli.core.selection import Estimates
+from mpu_cli.core.sample import Estimates
 from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posteriors import (
     Choice,

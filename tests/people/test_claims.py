@@ -10,7 +10,7 @@ from mpu_cli.core.frequency.estimators import FrequencyEstimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.problem import Answers, HowDecided, Problem, VerifiedLabels
-from mpu_cli.core.selection import Estimates
+from mpu_cli.core.sample import Estimates
 from mpu_cli.people.posteriors import Choice, Evidence, missing_labels, posterior_at, suggest
 from mpu_cli.people.suggestions import Claims, Decided, by_answers, find
 from tests.slow import slow

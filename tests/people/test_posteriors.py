@@ -8,7 +8,7 @@ from scipy.special import expit
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency
 from mpu_cli.core.predictions import Cells
 from mpu_cli.core.problem import VerifiedLabels
-from mpu_cli.core.selection import Estimates
+from mpu_cli.core.sample import Estimates
 from mpu_cli.people import posteriors
 from mpu_cli.people.posteriors import Choice, missing_labels, suggest, unannotated_posterior, worth_filling_in
 

@@ -27,7 +27,7 @@ from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.predictions import count_positives
 from mpu_cli.core.problem import counts_by_chance
-from mpu_cli.core.selection import Estimates, refuse_two_frequencies
+from mpu_cli.core.sample import Estimates, refuse_two_frequencies
 from mpu_cli.errors import InputError, counted
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
 from mpu_cli.inputs.training_data import Sources, TrainingData, read_training_data
