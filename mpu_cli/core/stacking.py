@@ -1,6 +1,6 @@
-"""The stacked model of Kong et al. 2014, Section 2.2, with the names used in its algorithm.
+"""The stacked model of Kong et al. 2014, Section 2.2, with the names used in its two figures.
 
-Learning, from features x^(0) = x and annotated labels s:
+Learning (`train`), from features x^(0) = x and annotated labels s:
 
     estimate c, choose C and eta0
     for l = 0, ..., L:
@@ -9,8 +9,15 @@ Learning, from features x^(0) = x and annotated labels s:
         x^(l+1) = (x^(l), y^(l))
     calibrate y^(L), choose thresholds
 
-Inference: y^(l) = f^(l)(x^(l)) and x^(l+1) = (x^(l), y^(l)), level by level. This is how label correlations are used.
-Predictions used as features are calibrated and multiplied by a scale.
+Cross-validation (`plan` and `predict_out_of_fold`, in `core.validation`), of instances D:
+
+    deal D into folds D^1, ..., D^m
+    for j = 1, ..., m:
+        learn f^j on D - D^j
+        y = f^j(x) for x in D^j
+
+Inference (`StackedModel.predictions`): y^(l) = f^(l)(x^(l)) and x^(l+1) = (x^(l), y^(l)), level by level. This is how
+label correlations are used. Predictions used as features are calibrated and multiplied by a scale.
 """
 
 from collections.abc import Callable
@@ -32,7 +39,7 @@ from mpu_cli.core.calibration import (
 from mpu_cli.core.features import Columns, Features, RbfFeatures, Scaling, with_width
 from mpu_cli.core.linear_model import LARGEST_SUM, LinearModel
 from mpu_cli.core.many_labels import with_side_information
-from mpu_cli.core.options import MACRO_F1, PER_LABEL, PU_F1, Options
+from mpu_cli.core.options import PU_F1, Options
 from mpu_cli.core.predictions import (
     FEW_LABELS,
     LEAST,
@@ -51,6 +58,7 @@ from mpu_cli.core.thresholds import best_threshold, decide
 from mpu_cli.core.validation import (
     FEWEST_FOLDS,
     deal,
+    enough_at_last,
     plan,
     predict_nested,
     predict_out_of_fold,
@@ -64,8 +72,6 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run
 MOST_AUTOMATIC_LEVELS = 2
 # Weight of a level's predictions as features of the next level, relative to the length of instances.
 STACK_SCALE = 0.3
-# With many labels, this many annotations are enough to choose one threshold for all.
-_ENOUGH_ANNOTATIONS = 5_000
 
 
 def train(
@@ -131,16 +137,6 @@ def scale_of_predictions(mean_squared_norm: float) -> float:
     if scale > LARGEST_SUM:
         raise OverflowingError
     return scale
-
-
-def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -> int:
-    """Return how many instances to predict out of fold at the last level: all, if each label gets a threshold."""
-    n = len(instances)
-    if hold_out_all or options.threshold in (PER_LABEL, MACRO_F1):
-        return n
-    if instances.labels.shape[1] <= FEW_LABELS:
-        return options.sample
-    return min(options.sample, int(np.ceil(_ENOUGH_ANNOTATIONS * n / instances.annotations.sum())))
 
 
 def _train_level(

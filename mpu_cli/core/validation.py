@@ -25,7 +25,9 @@ from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.features import Features
 from mpu_cli.core.linear_model import LinearModel, rows_among
 from mpu_cli.core.loss import loss_named
+from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.predictions import FEW_LABELS, Block, Predictions, SourceModels, Top, count_positives, strata_of
+from mpu_cli.core.problem import Instances
 from mpu_cli.core.sgd import LearningTask, Split, learn_labels, model_of_unlearned_labels
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -156,6 +158,20 @@ def predict(
         part = slice(start, start + _ROWS)
         cells = (places[part], block) if isinstance(block, slice) else (places[part, None], block)
         into[cells] = model.probabilities(features[rows[part]], run)
+
+
+# With many labels, this many annotations are enough to choose one threshold for all.
+_ENOUGH_ANNOTATIONS = 5_000
+
+
+def enough_at_last(instances: Instances, options: Options, hold_out_all: bool) -> int:
+    """Return how many instances to predict out of fold at the last level: all, if each label gets a threshold."""
+    n = len(instances)
+    if hold_out_all or options.threshold in (PER_LABEL, MACRO_F1):
+        return n
+    if instances.labels.shape[1] <= FEW_LABELS:
+        return options.sample
+    return min(options.sample, int(np.ceil(_ENOUGH_ANNOTATIONS * n / instances.annotations.sum())))
 
 
 # Step size factor for the mean of several models: a model of half the instances makes half the steps.
