@@ -102,8 +102,7 @@ def train(
     if is_automatic and top is not None and chosen.settings.prior:
         n_levels = 1  # names say more about rare labels than other labels do
     task = LearningTask(x, s, c, chosen.settings, run, top=top, prune=chosen.prune)
-    if chosen.settings.prior or q > FEW_LABELS:
-        task = with_side_information(task, instances.label_features)
+    task = with_side_information(task, instances.label_features)
     scale = scale_of_predictions(x.mean_squared_norm())
     learned = Stack(np.flatnonzero(instances.annotations), task.positives_of_labels, scale)
     for number in range(n_levels):  # the paper's l = 0, ..., L
