@@ -55,8 +55,8 @@ def estimate_c(
     The estimate uses only the incomplete labels, by cross-validation. The best-bin estimate needs at least one label
     that the features predict well; without one, it also uses labels that are mostly annotated together.
 
-    Warns with MpuWarning if the features predict no label well, if people seem to have stopped at some number of
-    labels, or if there are fewer than 10 instances.
+    Warns with MpuWarning as `mpu estimate-c` does, for example if the features predict no label well, or if people seem
+    to have stopped at some number of labels.
     Source: Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS 2021, for bbe;
     Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008, Section 2, for the others.
 
@@ -116,7 +116,7 @@ def estimate_c(
     estimates = scored.estimates(method)
     estimate = estimates.estimate
     assert estimate is not None  # c has no other source here
-    parameters.warn_of([estimate.caution] if estimate.caution else [], estimates, annotations)
+    parameters.warn_of(estimates, annotations)
     if per_label:
         each = scored.singly(estimates).of_all(annotations.width, annotations.columns, estimate.c)
         return replace(each, c=each.c * np.nan, intervals=each.intervals * np.nan) if estimate.label_cap else each
@@ -227,7 +227,7 @@ def missing_labels(
     if c is None:
         annotations = _annotations(y, verified)
         evidence = Evidence.of_scores(annotations.of_scores(scores, y), annotations, Options(), Run())
-        parameters.warn_of(evidence.estimates.warnings(), evidence.estimates, annotations)
+        parameters.warn_of(evidence.estimates, annotations)
     else:
         annotations, held_out = _held_out(y, scores, c, verified)
         evidence = Evidence(calibrated_by(held_out)(held_out.probabilities), held_out.frequency)
@@ -393,7 +393,7 @@ def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verifi
     refuse_large_predictions(*annotations.labels.shape)
     _, result = stacking.train(annotations, options, run, hold_out_all=True)
     evidence, c = Evidence.of_training(result, annotations), result.chosen.c
-    parameters.warn_of(evidence.estimates.warnings(), evidence.estimates, annotations)
+    parameters.warn_of(evidence.estimates, annotations)
     given_others = dense(given_other_labels(evidence, annotations.labels, run))
     cells = np.ogrid[tuple(map(slice, given_others.shape))]
     of_cells = evidence.of_posteriors(annotations.labels).of_unverified(*cells)

@@ -275,7 +275,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         (X,), run, options = indexable(X), parameters.run_of(chosen), parameters.options(chosen, annotations)
         evidence = self._fit_by_scores(X, annotations, options, run, unannotated)
         estimates, rates = evidence.estimates, evidence.frequency.rates
-        parameters.warn_of(estimates.warnings(), estimates, annotations)
+        parameters.warn_of(estimates, annotations)
         thresholds, expected = evidence.decision(annotations.labels, options.threshold)
         self._evidence, self._annotations, self._chosen = evidence, annotations, chosen
         self.classes_, self._has_one_dimension = named.classes, named.has_one_dimension

@@ -5,7 +5,7 @@ Parameters are the options of ``mpu train``; three of them have their scikit-lea
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
@@ -140,11 +140,11 @@ def options(chosen: Mapping[str, Any], annotations: Annotations) -> Options:
     return Options(**values)
 
 
-def warn_of(texts: Iterable[str], estimates: Estimates, annotations: Annotations) -> None:
-    """Warn the caller's caller, also of the estimate of c, with labels named by the caller's columns."""
+def warn_of(estimates: Estimates, annotations: Annotations) -> None:
+    """Warn the caller's caller of what is uncertain about c, with labels named by the caller's columns."""
     found, n = estimates.estimate, len(annotations)
     cautions = [] if found is None else found.cautions(n, lambda k: str(annotations.columns[k]))
-    for text in (*texts, *cautions):
+    for text in (*estimates.warnings(), *cautions):
         warnings.warn(text, MpuWarning, stacklevel=3)
 
 

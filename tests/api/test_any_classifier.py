@@ -18,7 +18,14 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mpu_cli import IncompleteLabelClassifier, c_from_review, calibrate, missing_labels, unannotated_posterior
+from mpu_cli import (
+    IncompleteLabelClassifier,
+    c_from_review,
+    calibrate,
+    estimate_c,
+    missing_labels,
+    unannotated_posterior,
+)
 from mpu_cli.api.any_classifier import fit_copies, scores
 from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.core.validation import deal, without
@@ -154,6 +161,8 @@ def test_missing_labels_without_c_know_that_it_is_estimated():
     with pytest.warns(MpuWarning, match="nobody has looked"):
         model = IncompleteLabelClassifier(LogisticRegression(), unannotated="negative").fit(X, S)
         found = missing_labels(S, scores=model.out_of_fold_scores_)
+    with pytest.warns(MpuWarning, match="nobody has looked"):
+        estimate_c(X, S, features="linear")
     for name, expected in vars(model.missing_labels()).items():
         np.testing.assert_array_equal(getattr(found, name), expected)
     assert found.probabilities[0] < missing_labels(S, scores=model.out_of_fold_scores_, c=model.c_).probabilities[0]
