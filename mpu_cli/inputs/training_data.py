@@ -359,7 +359,7 @@ def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> Traini
 
     Raises InputError (a review cannot be read, or does not fit the file).
     """
-    decided = decisions.read(sources.reviewed, data.names, data.record_ids)
+    decided = decisions.read(sources.reviewed, data.names, data.record_ids, file.labels)
     named = [] if data.names is None else [number for number, texts in data.names.by_number.items() if texts]
     reviewed = matching.match(decided, file, sources.file, named, filled_in=data.filled_in)
     if (refuted := reviewed.review.refuted) and not all(decided.checksums):

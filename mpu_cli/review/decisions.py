@@ -42,6 +42,7 @@ from typing import TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli.core.predictions import values_at
 from mpu_cli.core.problem import HowDecided
 from mpu_cli.errors import InputError, one_line, shown
 from mpu_cli.names.label_names import LabelNames, RecordIds, as_number, is_number, label_of, quoted
@@ -110,15 +111,20 @@ class Decisions:
 
 
 def read(
-    sources: "Iterable[str | Path | WrittenCells]", names: LabelNames | None = None, ids: RecordIds | None = None
+    sources: "Iterable[str | Path | WrittenCells]",
+    names: LabelNames | None = None,
+    ids: RecordIds | None = None,
+    annotated: csr_array | None = None,
 ) -> Decisions:
     """Read one or several review files as one.
 
     A label on which two files contradict each other is left undecided, and so is ``*`` of its instance, since it would
-    make the label false; a warning reports the agreement between the files.
+    make the label false; a warning reports the agreement between the files. ``*`` in one file contradicts ``yes`` in
+    another on a label that is not annotated, if its own file does not decide the label.
 
     `sources`: plain, or ``.gz``, ``.bz2``, ``.xz``, ``.zst``; ``-`` is standard input; or the results of `read_cells`.
     `names`, `ids`: the names of labels, and the ids of instances, that the files may contain.
+    `annotated`: bool, shape (n, any): the annotated labels of each instance, by number. Default: none.
     Raises InputError (a file or a line breaks this format, or two decisions in a file contradict each other; the error
     contains both).
 
@@ -140,45 +146,60 @@ def read(
         checksums=tuple(cells.checksum for cells in files),
         names=names,
     )
-    return _each_once(every if len(files) < 2 else _undisputed(every, ids), ids)
+    return _each_once(every if len(files) < 2 else _undisputed(every, ids, annotated), ids)
 
 
-def _undisputed(every: Decisions, ids: RecordIds | None) -> Decisions:
+def _undisputed(every: Decisions, ids: RecordIds | None, annotated: csr_array | None) -> Decisions:
     """Leave out labels on which files contradict each other, and ``*`` of their instances; warn about the agreement.
 
     A decision by one person that is in both files does not count as agreement of two.
     """
+    is_open = every.label != NOTHING_ELSE
+    if annotated is not None:
+        known = is_open & (every.instance < annotated.shape[0]) & (every.label < annotated.shape[1])
+        is_open[known] = ~values_at(annotated, every.instance[known], every.label[known])
+    of_star = set(zip(every.instance[is_open].tolist(), every.label[is_open].tolist(), strict=True))
     said: list[dict[tuple[int, int], tuple[bool, str, str]]] = []  # by cell: verdict, reviewer and place
     for file, name in enumerate(every.files):
         one = _each_once(_part(every, every.file == file), ids)
-        lines = zip(one.line, one.verdict, strict=True)
-        where = [f"{shown(name)}:{line} {YES if true else NO}" for line, true in lines]
-        cells = zip(one.instance.tolist(), one.label.tolist(), strict=True)
+        cells = list(zip(one.instance.tolist(), one.label.tolist(), strict=True))
+        lines = zip(one.line, cells, one.verdict, strict=True)
+        where = [
+            f"{shown(name)}:{line} {'* ' * (label == NOTHING_ELSE)}{YES if true else NO}"
+            for line, (_, label), true in lines
+        ]
         said.append(dict(zip(cells, zip(one.verdict.tolist(), one.reviewer, where, strict=True), strict=True)))
     disputed: set[tuple[int, int]] = set()
     for (i, mine), (j, theirs) in combinations(enumerate(said), 2):
-        both = [cell for cell in mine if cell in theirs and cell[1] != NOTHING_ELSE]
-        others = sorted(cell for cell in both if mine[cell][0] != theirs[cell][0])
-        both = [cell for cell in both if mine[cell][:2] != theirs[cell][:2] or not mine[cell][1]]
+        each = {
+            cell: [
+                of.get(cell) or of.get((cell[0], NOTHING_ELSE) if cell in of_star else cell) for of in (mine, theirs)
+            ]
+            for cell in {**mine, **theirs}
+            if cell[1] != NOTHING_ELSE
+        }
+        pairs = {cell: (one, other) for cell, (one, other) in each.items() if one and other}
+        others = sorted(cell for cell, (one, other) in pairs.items() if one[0] != other[0])
+        both = [(one, other) for one, other in pairs.values() if one[:2] != other[:2] or not one[1]]
         if others:
             from sklearn.metrics import cohen_kappa_score  # slow to import
 
-            kappa = cohen_kappa_score([mine[cell][0] for cell in both], [theirs[cell][0] for cell in both])
+            kappa = cohen_kappa_score(*([verdict for verdict, *_ in of] for of in zip(*both, strict=True)))
             _log.warning(
                 f"{shown(every.files[i])} and {shown(every.files[j])} agree on {len(both) - len(others):,} of the "
                 f"{len(both):,} labels of instances that both decide (Cohen's kappa {kappa:.2f}); {len(others):,} are "
                 "left undecided: "
                 + "; ".join(
-                    f"label {label_text(cell[1], every.names)} of {_record(cell[0], ids)}: {mine[cell][2]} and "
-                    f"{theirs[cell][2]}"
+                    f"label {label_text(cell[1], every.names)} of {_record(cell[0], ids)}: {pairs[cell][0][2]} and "
+                    f"{pairs[cell][1][2]}"
                     for cell in others[:_MOST_DISPUTED]
                 )
                 + "; ..." * (len(others) > _MOST_DISPUTED)
             )
         disputed.update(others)
     left_out = disputed | {(instance, NOTHING_ELSE) for instance, _ in disputed}
-    cells = zip(every.instance.tolist(), every.label.tolist(), strict=True)
-    return _part(every, np.array([cell not in left_out for cell in cells], bool)) if disputed else every
+    every_cell = zip(every.instance.tolist(), every.label.tolist(), strict=True)
+    return _part(every, np.array([cell not in left_out for cell in every_cell], bool)) if disputed else every
 
 
 def _record(instance: int, ids: RecordIds | None) -> str:

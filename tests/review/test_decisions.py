@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.metrics import cohen_kappa_score
 
 from mpu_cli.errors import InputError
@@ -207,6 +208,20 @@ def test_what_both_files_have_of_one_person_is_no_agreement_of_two(file, caplog)
     assert cells(decisions) == [(0, 5, True, False), (1, 5, False, False)]
     assert decisions.reviewer.tolist() == ["Anna", ""]
     assert decisions.probability[0] == 0.5
+
+
+def test_a_closed_instance_contradicts_a_label_that_another_file_adds(file, caplog):
+    """Label 9 is annotated, so that closing says nothing of it."""
+    first = file(HEADER + "1\t5\tyes\t\n1\t*\tno\t\n2\t5\tno\t\n2\t*\tno\t\n", "a.tsv")
+    second = file(HEADER + "1\t6\tyes\t\n1\t9\tyes\t\n1\t*\tno\t\n2\t7\tno\t\n9\t*\tno\t\n", "b.tsv")
+    annotated = csr_array((np.ones(1, bool), ([0], [9])), shape=(2, 10))
+    decisions = read([first, second], annotated=annotated)
+    kept = [(0, 9, True), (1, NOTHING_ELSE, False), (1, 5, False), (1, 7, False), (8, NOTHING_ELSE, False)]
+    assert [cell[:3] for cell in cells(decisions)] == kept
+    kappa = cohen_kappa_score([1, 0, 0], [0, 1, 0])
+    [warning] = caplog.messages
+    assert f"agree on 1 of the 3 labels of instances that both decide (Cohen's kappa {kappa:.2f}); 2 are" in warning
+    assert f"label 6 of instance 1: {first}:3 * no and {second}:2 yes" in warning
 
 
 @given(st.lists(st.dictionaries(st.tuples(st.integers(1, 4), st.integers(1, 3)), st.booleans()), max_size=3))

@@ -133,7 +133,7 @@ def command(
     names = sidecars.names_of(BESIDE, np.arange(1, len(vectorization.labels) + 1))
     assert names is not None  # the directory contains them
     files = {file: decisions.read_cells(file, names, ids) for file in filter(None, (*reviewed, suggestions))}
-    decided = decisions.read(files.values(), names, ids)
+    decided = decisions.read(files.values(), names, ids, dataset.labels)
     match(decided, dataset, data)
     changes = _changes(decided)
     if suggestions is not None:

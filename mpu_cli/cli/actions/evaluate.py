@@ -303,7 +303,7 @@ def _reviewed_pair(
     """Return complete label sets and predictions of the randomly drawn and reviewed instances, and names."""
     data, listed = (gathered(iter(parts)) for parts in zip(*pairs, strict=True))
     names = truth.sidecars.names_of(metrics.naming, data.occurring_labels()[1])
-    decided = decisions.read(metrics.reviewed, names, truth.sidecars.ids(len(data)))
+    decided = decisions.read(metrics.reviewed, names, truth.sidecars.ids(len(data)), data.labels)
     matched = match(decided, data, truth.file)
     if matched.sampled is None:
         raise MpuError(

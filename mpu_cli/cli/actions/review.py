@@ -171,7 +171,7 @@ def command(
         raise InputError(suggestions, "nothing is left to review: everything is decided or annotated")
     decided = None
     if reviewed:
-        decided = decisions.read(reviewed, names, ids)
+        decided = decisions.read(reviewed, names, ids, data.labels)
         match(decided, data, source)  # refuses those of other data
     work = Review(
         data=data,
