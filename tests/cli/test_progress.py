@@ -9,7 +9,7 @@ import pytest
 
 from mpu_cli.__main__ import main
 from mpu_cli.cli import messages
-from mpu_cli.core import selection
+from mpu_cli.core import sample
 from mpu_cli.runtime.files import ReadFile
 from tests.cli.terminal import on_terminal
 from tests.cli.training import QUICK
@@ -20,11 +20,11 @@ LINEAR = "--features", "linear", "--folds", 2
 def with_slow_estimates() -> None:
     """Run `mpu`, in which an estimate of c takes more than a second."""
 
-    def slowly(*arguments, estimate=selection.estimate):
+    def slowly(*arguments, estimate=sample.estimate):
         time.sleep(1.5)
         return estimate(*arguments)
 
-    with patch.object(selection, "estimate", slowly):
+    with patch.object(sample, "estimate", slowly):
         main()
 
 
