@@ -117,7 +117,8 @@ def _parse(text: str, names: LabelNames | None) -> tuple[int, float]:
 def frequency_lines(label_ids: np.ndarray, c: np.ndarray, names: LabelNames | None = None) -> bytes:
     """Return the lines of a frequency file, with each label's name as a comment if names are given."""
     comments = [""] * len(c) if names is None else [f"  # {cell(names.name(label))}" for label in label_ids.tolist()]
-    rows = zip(label_ids.tolist(), c.tolist(), comments, strict=True)
+    labels = label_ids.tolist() if names is None else map(names.in_file, label_ids.tolist())
+    rows = zip(labels, c.tolist(), comments, strict=True)
     return "".join(f"{label} {value:.6g}{comment}\n" for label, value, comment in rows).encode()
 
 

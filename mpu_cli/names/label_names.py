@@ -178,7 +178,7 @@ class LabelNames:
         A whole number is a label's number. Otherwise the text is a main name, or else a further name of a single label;
         or a result of `written`, possibly as a cell (see `lines.cell`).
 
-        Raises ValueError (there is no such label, or there are several).
+        Raises ValueError (there is no such label, or there are several; or a number is also the name of another label).
         """
         if (number := self.find(text)) is not None:
             return number
@@ -189,13 +189,19 @@ class LabelNames:
         hint = f"do you mean {meant}?" if meant else f"write a name of {self.source}, or a number"
         raise ValueError(f"there is no label called {quoted(text)}; {hint}")
 
-    def find(self, text: str) -> int | None:
-        """Return the label that a text represents, like `number`; None if there is none."""
+    def find(self, text: str, beside: Iterable[str] = ()) -> int | None:
+        """Return the label that a text represents, like `number`; None if there is none.
+
+        `beside`: the label's names that stand beside the text: with one, a number is clear.
+        """
         if (number := as_number(text)) is not None:
-            named = self._labels(text) or self._labels(str(number))
+            named = {label for form in (text, str(number)) for label in self._labels(form)} - {number}
             if named and number not in self.by_number:
-                problem = f"is the name of label {_listed(named)}, and no label has this number"
-                raise ValueError(f"label {quoted(text)} {problem}; write {self.written(named[0])}")
+                problem = f"is the name of label {_listed(sorted(named))}, and no label has this number"
+                raise ValueError(f"label {quoted(text)} {problem}; write {self.written(min(named))}")
+            if named and self.written(number) != str(number) and self.name(number) not in beside:
+                either = f"{self.written(number)} or {self.written(min(named))}"
+                raise ValueError(f"{quoted(text)} is the number of a label and a name of another; write {either}")
             return number
         for form in meanings(text):
             if numbers := self._labels(form):
@@ -205,14 +211,12 @@ class LabelNames:
                 raise ValueError(f"{quoted(form)} is the name of {listed}; write the number of one")
         return None
 
-    def refuse_unclear(self, text: str, beside: Iterable[str] = ()) -> None:
-        """Raise ValueError if a text is the number of a label and a name of another, and no name is beside it."""
-        if (number := as_number(text)) is None or self.written(number) == str(number) or self.name(number) in beside:
-            return
-        named = {label for form in (text, str(number)) for label in self._labels(form)} - {number}
-        if named:
-            mine, theirs = self.written(number), self.written(min(named))
-            raise ValueError(f"{quoted(text)} is the number of a label and a name of another; write {mine} or {theirs}")
+    def in_file(self, number: int) -> str:
+        """Return a label's number as a text or, where `number` refuses that, the text from `written`."""
+        try:
+            return str(self.number(str(number)))
+        except ValueError:
+            return self.written(number)
 
     def _labels(self, form: str) -> list[int]:
         """Return the labels with exactly this name, or with this name and number."""

@@ -117,9 +117,9 @@ def read_names(source: str | Path, first: int = 1) -> tuple[Names, bool]:
 
 
 def is_kept(file: str | Path) -> bool:
-    """Return whether a file of names was written by `mpu vectorize`: line k names label k."""
+    """Return whether `mpu vectorize` wrote a file: line k of names names label k; broader labels are numbers."""
     path = Path(file)
-    return path.name == LABELS and path.parent.suffix == FOLDER
+    return path.name in (LABELS, BROADER) and path.parent.suffix == FOLDER
 
 
 def read_ids(source: str | Path) -> Iterator[str] | None:
@@ -241,9 +241,7 @@ def _labels(source: str | Path, ids: "np.ndarray", names: LabelNames | None) -> 
     def read(line: str) -> None:
         first, *others = map(str.strip, line.split("\t"))
         if text := without_brackets(first):
-            if names is not None:
-                names.refuse_unclear(text, others)
-            lines.append((text, as_number(text) if names is None else names.find(text)))
+            lines.append((text, as_number(text) if names is None else names.find(text, others)))
 
     read_each(source, read)
     known = set(ids.tolist())
@@ -267,6 +265,7 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
     """
     from mpu_cli.core.implications import Implications  # heavy, like NumPy
 
+    names = None if is_kept(source) else names
     pairs: list[tuple[int, int]] = []
     unused: dict[str, int] = {}  # numbers below 0
     pairs_in_use: int | None = None

@@ -337,9 +337,7 @@ def label_number(text: str, number: str, names: LabelNames | None) -> int:
     """Return the label with a number or, given names, a name, perhaps beside its number; `NOTHING_ELSE` for ``*``."""
     if text == STAR:
         return NOTHING_ELSE
-    if names is not None:
-        names.refuse_unclear(text)
-    elif not is_number(text):
+    if names is None and not is_number(text):
         raise ValueError(
             f"label {quoted(text)} is not a label; labels are numbers as in the data, or * for all others; names need "
             "--labels"

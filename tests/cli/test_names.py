@@ -155,3 +155,24 @@ def test_people_write_names_or_numbers(run, folder, form):
     (folder / "people").write_text(people(form, "Sports"))
     assert "people:2: there is no label called 'Sports'" in message(run(*SUGGEST, form, "people"))
     assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("form", ["--reviewed", "--c", "--implied"])
+def test_a_number_that_is_the_name_of_another_label_is_refused(run, folder, form):
+    (folder / "tags").write_text("002\nnews\nmusic\nart\n")
+    (folder / "people").write_text(people(form, "music", "002"))
+    problem = "people:3: '002' is the number of a label and a name of another; write news or 002 (1)"
+    assert problem in message(run(*SUGGEST, form, "people"))
+    run.ok("train", "x.svm", *QUICK, "--labels", "tags")
+    assert problem.removeprefix("people:3: ") in message(run("info", "x.mpu", "--label", "002"))
+
+
+def test_what_commands_write_of_labels_called_by_numbers_is_read_back(run, folder):
+    (folder / "tags").write_text("2\nnews\nmusic\n4\n")
+    (folder / "rules").write_text("music\tnews\nnews\t2 (1)\n")
+    run.ok("estimate-c", "x.svm", "--per-label", "--folds", "2", "--labels", "tags", "-o", "c.txt")
+    run.ok(*SUGGEST[:-1], "out.svm", "--format", "svm", "--top", "1", "--implied", "rules", "--c", "c.txt")
+    run.ok("train", "out.svm", *QUICK[2:], "--c", "c.txt", "--labels", "tags")
+    run.ok("review", "out.svm", "--labels", "tags", "-o", "page.html")
+    (folder / "x.implied").write_text("music\tnews\n")
+    run.ok("review", "x.svm", "--labels", "tags", "-o", "page.html")

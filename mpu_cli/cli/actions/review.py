@@ -183,7 +183,7 @@ def command(
         ids=ids,
         texts=texts_of(text, text_fields, sidecars, ids, set(wanted), len(data), "; name them by --text"),
         link=link,
-        broader={} if (broader := find_broader(source)) is None else read_implications(broader).next_broader(),
+        broader={} if (broader := find_broader(source)) is None else read_implications(broader, names).next_broader(),
         decided=decided,
         label_names=names,
         feature_names=None if features is None else read_names(features)[0],

@@ -169,7 +169,8 @@ def suggest(sources: Sources, outputs: Outputs, options: Options, choice: Choice
         found = find(evidence, data, data.ids, choice, data.implications, run, data.filled)
         if outputs.fill and outputs.target is not None:
             if rules_file is not None and data.implications is not None:
-                stack.enter_context(open_output(rules_file)).write(data.implications.lines().encode())
+                text = data.implications.lines(str if data.names is None else data.names.in_file)
+                stack.enter_context(open_output(rules_file)).write(text.encode())
             most = found.filling_in.size if choice == Choice() else None
             filled = write_filled(sources.file, outputs.target, data, found, most, outputs.fill_implied)
             if place_beside(outputs.target, FILLED) is None:
