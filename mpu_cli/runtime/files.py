@@ -244,31 +244,28 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def replacing_directory(path: Path) -> Iterator[tuple[Path, Callable[[], None]]]:
-    """Write a directory that, when complete, replaces any directory of that name, whose content may be lost.
+def replacing_directory(path: Path) -> Iterator[Path]:
+    """Write a directory that replaces any of that name, whose content may be lost, as `replacing` replaces a file.
 
-    Yield an empty directory beside it, for the files, and a function that only renames it to its final name. Temporary
-    directories are removed at the end of the ``with`` block, or by the next run if this one is killed.
+    Yield an empty directory beside it, for the files. Temporary directories are removed at the end of the ``with``
+    block, or by the next run if this one is killed.
     """
     with _temporary(path, _create_directory) as (work, _):
-
-        def replace() -> None:
-            with signals.unbroken:
-                while True:
-                    with suppress(FileNotFoundError):
-                        path.rename(work / f"old-{secrets.token_hex(8)}")
-                    try:
-                        new.rename(path)
-                        return
-                    except OSError as error:
-                        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another process has written it
-                            raise
-
         new = work / "new"
         new.mkdir()
         if (mode := mode_of(path)) is not None:
             new.chmod(mode)
-        yield new, replace
+        yield new
+        with signals.unbroken:
+            while True:
+                with suppress(FileNotFoundError):
+                    path.rename(work / f"old-{secrets.token_hex(8)}")
+                try:
+                    new.rename(path)
+                    return
+                except OSError as error:
+                    if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another process has written it
+                        raise
 
 
 def _create_directory(path: Path) -> int | None:

@@ -73,17 +73,15 @@ def test_standard_error_is_written(tmp_path, to):
 
 
 def write(path, name) -> None:
-    with replacing_directory(path) as (work, replace):
+    with replacing_directory(path) as work:
         (work / name).write_text(name)
-        replace()
 
 
 def test_the_one_of_a_living_process_is_left_alone_and_takes_the_place_of_what_came_between(tmp_path):
-    with replacing_directory(tmp_path / "a") as (work, replace):
+    with replacing_directory(tmp_path / "a") as work:
         (work / "one").write_text("")
         write(tmp_path / "a", "two")
         assert names(tmp_path / "a") == {"two"}
-        replace()
     assert names(tmp_path) == {"a"}
     assert names(tmp_path / "a") == {"one"}
 
@@ -93,7 +91,7 @@ def test_the_next_run_removes_what_a_killed_one_has_left(tmp_path, number):
     code = (
         "import sys, time; from pathlib import Path; from mpu_cli.runtime import signals;"
         "from mpu_cli.runtime.files import replacing_directory; signals.watch()\n"
-        "with replacing_directory(Path(sys.argv[1])) as (work, _):\n"
+        "with replacing_directory(Path(sys.argv[1])) as work:\n"
         "    (work / 'half').write_text('')\n    time.sleep(60)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "a")], stderr=subprocess.DEVNULL)
@@ -134,11 +132,10 @@ def test_a_leftover_of_another_user_is_left_alone(tmp_path, leftover):
 
 
 def test_an_unfinished_directory_is_for_its_owner_alone(tmp_path):
-    with replacing_directory(tmp_path / "a") as (work, replace):
+    with replacing_directory(tmp_path / "a") as work:
         (folder,) = tmp_path.iterdir()
         assert folder.stat().st_mode & 0o777 == 0o700
         (work / "file").touch()
-        replace()
     mask = os.umask(0)
     os.umask(mask)
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o777 & ~mask

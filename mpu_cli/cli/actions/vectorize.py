@@ -111,33 +111,27 @@ def vectorize(
         are_tags=None if vectorization is None or tags else default.are_tags,  # None: detected
     )
     reader, size = _Reader(str(file), form, fields, skip_bad), bytes_of(file)
-    with ExitStack() as stack:
-        opened = stack.enter_context(read_twice(file, open_records))
-        with open_output(target) as out:
-            work, put = None, None
-            if directory is not None:
-                work, put = stack.enter_context(replacing_directory(directory))
-            if vectorization is None:
-                options = options or TextOptions()
-                if options.stem is None and options.analyzer == "word":
-                    with progress("finding the languages", size), opened() as stream:
-                        languages = of_collection(record.text for record in reader.records(stream))
-                    options = replace(options, stem=",".join(languages) or NO_STEMS)
-                with progress("reading texts", size), opened() as stream:
-                    vectorization = _fit(reader, stream, options, names)
-            writer = VectorWriter(out, work, vectorization)
-            with progress("writing vectors", size), opened() as stream:
-                writer.write(reader.records(stream))
-            if work is not None:
-                assert reader.content is not None  # everything has been read
-                records = None  # standard input, a URL or a pipe cannot be read again
-                if not is_url(file) and (Path(file).is_file() or Path(file).is_dir()):
-                    place = os.path.relpath(file, Path(target).parent)
-                    records = Records(place, form, skip_bad, reader.content[1], reader.fields)
-                content = stored.Content(writer.instances, len(writer.labels), *writer.counted.content())
-                write_directory(work, replace(vectorization, fields=reader.fields), content, records)
-        if put is not None:
-            put()
+    with read_twice(file, open_records) as opened, ExitStack() as beside, open_output(target, beside) as out:
+        work = None if directory is None else beside.enter_context(replacing_directory(directory))
+        if vectorization is None:
+            options = options or TextOptions()
+            if options.stem is None and options.analyzer == "word":
+                with progress("finding the languages", size), opened() as stream:
+                    languages = of_collection(record.text for record in reader.records(stream))
+                options = replace(options, stem=",".join(languages) or NO_STEMS)
+            with progress("reading texts", size), opened() as stream:
+                vectorization = _fit(reader, stream, options, names)
+        writer = VectorWriter(out, work, vectorization)
+        with progress("writing vectors", size), opened() as stream:
+            writer.write(reader.records(stream))
+        if work is not None:
+            assert reader.content is not None  # everything has been read
+            records = None  # standard input, a URL or a pipe cannot be read again
+            if not is_url(file) and (Path(file).is_file() or Path(file).is_dir()):
+                place = os.path.relpath(file, Path(target).parent)
+                records = Records(place, form, skip_bad, reader.content[1], reader.fields)
+            content = stored.Content(writer.instances, len(writer.labels), *writer.counted.content())
+            write_directory(work, replace(vectorization, fields=reader.fields), content, records)
     for bad in reader.listed:
         warn(f"{file}:{bad.line}: left out: {bad.problem}", line=bad.line)
     if reader.bad:
