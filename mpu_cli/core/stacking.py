@@ -247,8 +247,7 @@ class Stack:
         held_out, counted, calibration = self._learned.pop()
         self.forget()
         calibration = calibration if calibrated else None
-        threshold, _ = best_threshold(counted, calibration)
-        thresholds, expected = decide(held_out, threshold, criterion, self.annotated, calibration)
+        thresholds, expected = decide(held_out, counted, criterion, self.annotated, calibration)
         if criterion == PU_F1:  # until here, strata were counted in bins
             self._level_f1[len(self._models) - 1] = expected.f1
         model = StackedModel(tuple(self._models), self.scale, thresholds, (*self._calibrations, calibration))

@@ -136,7 +136,7 @@ def chosen_thresholds(held_out: HeldOut, criterion: str | float) -> tuple[np.nda
 
     Returns: the thresholds, float32, shape (q,); and the expected micro-F1 at them.
     """
-    return decide(held_out, pooled_threshold(held_out)[0], criterion, np.arange(held_out.labels.shape[1]))
+    return decide(held_out, BinnedCells.of(held_out), criterion, np.arange(held_out.labels.shape[1]))
 
 
 def estimated_macro_f1(held_out: HeldOut) -> float:
@@ -262,14 +262,14 @@ def _reaching(held_out: HeldOut, thresholds: np.ndarray) -> tuple[np.ndarray, np
 
 def decide(
     held_out: HeldOut,
-    pooled: float,
+    binned: BinnedCells,
     criterion: str | float,
     annotated: np.ndarray,
     calibration: AnyCalibration | None = None,
 ) -> tuple[np.ndarray, ExpectedF1]:
     """Turn held-out predictions into probabilities, in place, and choose the threshold of each label.
 
-    `pooled`: `best_threshold` of the calibrated predictions.
+    `binned`: the counts of these predictions, or of those of annotated labels.
     `criterion`: one of `options.CRITERIA`, or the threshold of all labels.
     `annotated`: the labels that are annotated in at least one instance. The others get the pooled threshold.
     `calibration`: default: predictions are unchanged.
@@ -277,7 +277,7 @@ def decide(
     """
     if calibration is not None:
         calibration.apply(held_out.probabilities, held_out.made_by)
-    threshold = pooled if isinstance(criterion, str) else criterion
+    threshold = best_threshold(binned, calibration)[0] if isinstance(criterion, str) else criterion
     counted = annotated
     if isinstance(calibration, StratifiedCalibration):
         if calibration.has_unseen:
