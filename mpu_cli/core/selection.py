@@ -230,13 +230,13 @@ def choose_hyper_parameters(
     """
     refuse_two_frequencies(population, options.c)
     n, q = population.labels.shape
-    many, has_label_features = q > FEW_LABELS, population.label_features is not None
-    loss = options.loss or DEFAULT
+    many, loss = q > FEW_LABELS, options.loss or DEFAULT
     if many and loss_named(loss).cost_of_many is None:
         raise DataError(f"there are {q:,} labels, and the loss {loss} learns at most {FEW_LABELS}; take another loss")
-    has_step = options.eta0 is None and loss_named(loss).has_step
-    free: tuple[str, ...] = () if options.cost is not None else ("cost", "step") if has_step else ("cost",)
-    if has_label_features and options.prior is None:
+    free: tuple[str, ...] = ()
+    if options.cost is None:
+        free = ("cost", "step") if options.eta0 is None else ("cost",)
+    if population.label_features is not None and options.prior is None:
         free = (*free, "prior")
     sample = draw_sample(population, options, run) if is_estimated(options.c) or free or many else None
     if is_estimated(options.c) and sample is not None and estimates is None:
