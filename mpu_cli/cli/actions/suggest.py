@@ -40,8 +40,8 @@ def write_filled(
 ) -> int:
     """Copy the data with suggestions and labels verified as true filled in, and labels verified as false removed.
 
-    All other bytes are unchanged. The data are read again. The copy is written completely or not at all, and so is the
-    list beside it, of labels that are true there and were never annotated.
+    All other bytes are unchanged. The data are read again. The copy is written completely or not at all, and so are the
+    list beside it, of labels that are true there and were never annotated, and the rules on broader labels.
 
     `most`: number of suggestions to fill in, the most probable ones; None: all that are listed.
     `fill_implied`: also fill in the labels implied by those of an instance, including the ones filled in.
@@ -61,6 +61,9 @@ def write_filled(
     with open_input(str(source)) as stream, ExitStack() as stack, open_output(target, stack) as out:
         if filled is not None:
             decisions.write(stack.enter_context(open_output(filled)), rows, labels, of=source)
+            if data.implications is not None:
+                text = data.implications.lines(str if data.names is None else data.names.in_file)
+                stack.enter_context(open_output(beside(target, IMPLIED))).write(text.encode())
         again = Counted(stream)
         for block in labelled_lines(again, str(source)):
             count = len(block.sizes)
@@ -154,35 +157,31 @@ def suggest(sources: Sources, outputs: Outputs, options: Options, choice: Choice
         raise MpuError(
             "there are no rules that say which labels imply others, so none can be filled in; give --implied RULES"
         )
-    rules_file = _refuse_files(sources, outputs, options)
+    _refuse_files(sources, outputs, options)
     model = filled = None
-    with ExitStack() as stack:
-        data = read_training_data(sources, run, is_read_again=outputs.fill)
-        asked = data.resolved(options)
-        choice = replace(choice, columns=outputs.suggestible.beside(sources.file).of(data.ids, data.names))
-        if data.scores is not None:
-            evidence = Evidence.of_scores(data.scores, data, asked, run)
-        else:
-            model, result = train(data, asked, run, hold_out_all=True)
-            evidence = Evidence.of_training(result, data)
-        warnings = data.warnings(evidence.estimates)
-        found = find(evidence, data, data.ids, choice, data.implications, run, data.filled)
-        if outputs.fill and outputs.target is not None:
-            if rules_file is not None and data.implications is not None:
-                text = data.implications.lines(str if data.names is None else data.names.in_file)
-                stack.enter_context(open_output(rules_file)).write(text.encode())
-            most = found.filling_in.size if choice == Choice() else None
-            filled = write_filled(sources.file, outputs.target, data, found, most, outputs.fill_implied)
-            if place_beside(outputs.target, FILLED) is None:
-                warnings.append("no list of what was filled in stands beside the output, so it will count as annotated")
-        elif outputs.target is not None:
-            why = None
-            if outputs.why and model is not None:
-                cells = found.listed.rows, found.listed.columns
-                of_features = None if data.stored_vectorizer is None else data.stored_vectorizer.features
-                why = list(map("; ".join, named_reasons(model, data.features, *cells, of_features)))
-            with open_output(outputs.target) as out:
-                _write_cells(out, found.listed, data, sources.file, why=why)
+    data = read_training_data(sources, run, is_read_again=outputs.fill)
+    asked = data.resolved(options)
+    choice = replace(choice, columns=outputs.suggestible.beside(sources.file).of(data.ids, data.names))
+    if data.scores is not None:
+        evidence = Evidence.of_scores(data.scores, data, asked, run)
+    else:
+        model, result = train(data, asked, run, hold_out_all=True)
+        evidence = Evidence.of_training(result, data)
+    warnings = data.warnings(evidence.estimates)
+    found = find(evidence, data, data.ids, choice, data.implications, run, data.filled)
+    if outputs.fill and outputs.target is not None:
+        most = found.filling_in.size if choice == Choice() else None
+        filled = write_filled(sources.file, outputs.target, data, found, most, outputs.fill_implied)
+        if place_beside(outputs.target, FILLED) is None:
+            warnings.append("no list of what was filled in stands beside the output, so it will count as annotated")
+    elif outputs.target is not None:
+        why = None
+        if outputs.why and model is not None:
+            cells = found.listed.rows, found.listed.columns
+            of_features = None if data.stored_vectorizer is None else data.stored_vectorizer.features
+            why = list(map("; ".join, named_reasons(model, data.features, *cells, of_features)))
+        with open_output(outputs.target) as out:
+            _write_cells(out, found.listed, data, sources.file, why=why)
     frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
     missing, right, each, filling_in = found.of_all, found.right, found.of_labels, found.filling_in
     ends = (None,) * 3 if missing is None else (float(missing.expected), float(missing.low), float(missing.high))
@@ -260,11 +259,8 @@ def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) 
     return {"questions": len(drawn), "instances": instances, "labels": labels, "answered": answered}
 
 
-def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path | None:
-    """Refuse, before any training, files that would overwrite each other, or cannot be written or read twice.
-
-    Return the path for the rules on broader labels, beside data with labels filled in; None: not written.
-    """
+def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> None:
+    """Refuse, before any training, files that would overwrite each other, or cannot be written or read twice."""
     listed = place_beside(outputs.target, FILLED) if outputs.fill and outputs.target is not None else None
     rules = None if listed is None or sources.rules is None else beside(str(outputs.target), IMPLIED)
     inputs = sources.by_option() | {"--c": frequency_file(options), "--implied": sources.rules}
@@ -279,7 +275,6 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> Path 
             raise InputError(sources.file, "filling in labels reads the data twice; give a file")
     if listed is not None and listed.absolute() == beside(str(sources.file), FILLED).absolute():
         raise MpuError(f"{listed} says what is filled in, and would stand beside FILE too; give --output another name")
-    return rules
 
 
 def command(
