@@ -66,16 +66,11 @@ def _candidate(name: str, threshold: float | None) -> tuple[bundle.TrainedModel 
     return model, Form(name, threshold, labels=model is not None, scores=model is not None)
 
 
-@dataclass
 class Truth:
     """Data with true labels: a file, and the options for reading it."""
 
-    file: str
-    reading: Reading
-    run: Run
-
-    def __post_init__(self) -> None:
-        self.sidecars = Sidecars(self.file)
+    def __init__(self, file: str, reading: Reading, run: Run) -> None:
+        self.file, self.reading, self.run, self.sidecars = file, reading, run, Sidecars(file)
 
     def chunks(self) -> Iterator[Dataset]:
         """Read the file."""

@@ -366,7 +366,7 @@ def command(
             raise MpuError(f"{output}: cannot be made: {error.strerror}; give another -o OUT") from error
     with (run.quiet() if to_terminal else run).step("predicting", work) as count:
         if on is not None:
-            found = predict_files(model, target_of, what, on=on, tick=lambda: count(1), reading=reading, run=run)
+            found = predict_files(model, target_of, what, on=on, tick=count, reading=reading, run=run)
         for name, target in targets.items() if on is None else ():
             rows = rows_of_texts(trained, name, texts, text_form) if has_texts(name) else None
             found += predict(trained, name, target, what, rows=rows, count=count, reading=reading, run=run)
