@@ -102,6 +102,7 @@ class Decisions:
             probability=self.probability,
             drawn=self.chance,
             reviewer=self.reviewer.tolist(),
+            names=self.names,
             ids=ids,
         )
 

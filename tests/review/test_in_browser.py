@@ -3,9 +3,13 @@
 import pytest
 
 from mpu_cli.core.problem import HowDecided
+from mpu_cli.errors import InputError
+from mpu_cli.names.label_names import LabelNames
+from mpu_cli.names.naming import read_names
 from mpu_cli.review.decisions import NOTHING_ELSE, checksum, read
 from mpu_cli.review.matching import match
 from mpu_cli.svmlight import reader
+from tests.golden import refused
 from tests.review.test_by_keyboard import ARROWS, ENTER, cells
 
 pytestmark = pytest.mark.slow  # `test_by_keyboard` has a whole review
@@ -176,6 +180,39 @@ def test_imports_labels_by_name(open_page, news, tmp_path):
     (tmp_path / "bad.tsv").write_text("instance\tlabel\tverdict\n1\tthe arts\tyes\n")
     problem = "line 2: “the arts” is the name of several labels; write the number of one"
     assert page.import_file(tmp_path / "bad.tsv") == f"bad.tsv was not imported: {problem}."
+
+
+def test_imports_the_labels_that_mpu_reads(open_page, news, tmp_path):
+    """Names that are numbers, further names, URIs and the column `number`."""
+    (tmp_path / "tags").write_text("1\t003\tsports\thttps://x.org/1\n2\t04\n3\tBu\u0308cher\n4\tart\n")
+    page = open_page(news, "--suggestions", tmp_path / "missing.tsv", "--labels", tmp_path / "tags")
+    names = LabelNames.of(read_names(tmp_path / "tags")[0])
+    path, head = tmp_path / "by.tsv", "instance\tnumber\tlabel\tverdict\n"
+    other = "is the number of a label and a name of another; write the name, and the number in brackets"
+    for row, problem in {
+        "1\t\t003\tyes": f"“003” {other}",
+        "1\t\t04\tyes": f"“04” {other}",
+        "1\t3\tart\tyes": "label “art” does not have the number 3; correct one of them",
+    }.items():
+        path.write_text(f"{head}{row}\n")
+        with refused(InputError, ":2: "):
+            read([path], names)
+        assert page.import_file(path) == f"by.tsv was not imported: line 2: {problem}."
+    rows = "1\t\t003 (1)\tyes", "1\t2\t2\tyes", "2\t\tB\u00fccher\tno", "2\t1\tsports\tyes"
+    rows += "4\t1\thttps://x.org/1\tno", "4\t4\tart\tyes", "4\t*\t*\tno"
+    path.write_text(head + "".join(f"{row}\n" for row in rows))
+    assert page.import_file(path) == "by.tsv: 7 decisions."
+    read_by_mpu = read([path], names)
+    exported = read([page.export()], names)
+    for column in ("instance", "label", "verdict"):
+        assert getattr(exported, column).tolist() == getattr(read_by_mpu, column).tolist()
+
+
+def test_opens_with_decisions_on_labels_called_by_numbers(open_page, news, tmp_path):
+    (tmp_path / "tags").write_text("sports\n4\nBücher\nart\n")
+    (tmp_path / "checked.tsv").write_text(HEADER + "1\tart\tyes\n2\t4 (2)\tno\n")
+    page = open_page(news, "--reviewed", tmp_path / "checked.tsv", "--labels", tmp_path / "tags")
+    assert cells(page.export()) == [(1, 4, True, True), (2, 2, False, True)]
 
 
 WRONG = [

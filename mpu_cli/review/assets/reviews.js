@@ -269,18 +269,23 @@ function whole(text, most) {
   return typeof text === "string" && /^\d+$/.test(text) && Number(text) <= most ? Number(text) : undefined;
 }
 
-// The number of each label by its name, by name and number, and by number; null where several labels have that name.
-function numbersByName({ named, numbers, names }) {
-  const found = new Map();
-  if (!named) return found;
-  numbers.forEach((number, i) => found.set(`${names[i]} (${number})`, String(number)));
-  const seen = new Set();
+// Like LabelNames of names/label_names.py: a function that returns the labels with exactly this name, or with this name
+// and number; a main name goes before further ones, such as URIs.
+function labelsByName({ named, numbers, names, further, uris }) {
+  const [main, others] = [new Map(), new Map()];
+  const add = (found, name, label) => found.set(name.normalize(), new Set(found.get(name.normalize())).add(label));
   numbers.forEach((number, i) => {
-    found.set(names[i], seen.has(names[i]) ? null : String(number));
-    seen.add(names[i]);
+    if (!named) return;
+    add(main, names[i], String(number));
+    const uri = uris?.rest[i] == null ? [] : [uris.shared + uris.rest[i]];
+    for (const name of [...(further[i] ?? []), ...uri]) add(others, name, String(number));
   });
-  for (const number of numbers) found.set(String(number), String(number));
-  return found;
+  return (text) => {
+    const name = text.normalize();
+    const [, before, number] = /^(.*) \(([0-9]{1,10})\)$/s.exec(name) ?? [];
+    const isBoth = main.get(before)?.has(String(Number(number)));
+    return [...(main.get(name) ?? others.get(name) ?? (isBoth ? [String(Number(number))] : []))];
+  };
 }
 
 // As names/lines.py writes it: no formula, one line, no tab.
@@ -297,23 +302,28 @@ function meanings(text) {
   return forms.flatMap((form) => (/^'+[=+\-@＋－＝＠]/.test(form) ? [form.slice(1), form] : [form]));
 }
 
-function labelOf(text, known, most, fail) {
+function labelOf(text, labels, { most, numbers, names, written }, fail) {
   if (text === STAR) return text;
-  if (whole(text, most) !== undefined) {
-    const number = String(whole(text, most));
-    if (known.get(number) === number || !(known.has(number) || known.has(text))) return number;
+  const number = whole(text, most.label);
+  if (number !== undefined) {
+    const own = String(number);
+    if ([text, own].flatMap(labels).every((label) => label === own)) return own;
+    const i = numbers.indexOf(number);
+    if (names[i] === own && written[i] === undefined) return own; // it has no name
+    if (i >= 0) {
+      fail(`“${text}” is the number of a label and a name of another; write the name, and the number in brackets`);
+    }
     fail(`“${text}” is the name of a label, and no label has this number; write the number of the label`);
   }
-  const form = meanings(text).find((each) => known.has(each));
-  if (form === undefined) fail(`“${text}” is not a label`);
-  return known.get(form) ?? fail(`“${text}” is the name of several labels; write the number of one`);
+  const found = meanings(text).map(labels).find(({ length }) => length) ?? fail(`“${text}” is not a label`);
+  return found.length === 1 ? found[0] : fail(`“${text}” is the name of several labels; write the number of one`);
 }
 
 function parse(text, data) {
-  const known = numbersByName(data);
+  const labels = labelsByName(data);
   const rows = [];
   const seen = new Map();
-  let [columns, kept] = [null, []];
+  let [columns, numbered, kept] = [null, -1, []];
   const ids = new Map(data.items.filter(({ i }) => i !== undefined).map(({ n, i }) => [i, n]));
   text.replace(/^\ufeff/, "").split(/\r?\n/).forEach((line, i) => {
     const fail = (problem) => { throw new Error(`line ${i + 1}: ${problem}`); };
@@ -328,6 +338,7 @@ function parse(text, data) {
       const names = fields.map((name) => name.toLowerCase());
       const label = !data.named && names.includes("number") ? "number" : "label";
       columns = ["id", "instance", label, "verdict"].map((name) => names.indexOf(name));
+      numbered = names.indexOf("number");
       kept = KEPT.map((name) => [name, names.indexOf(name)]).filter(([, column]) => column >= 0);
       if (columns[1] < 0 && ids.size) columns[1] = columns[0];
       if (columns.slice(1).includes(-1)) {
@@ -343,7 +354,11 @@ function parse(text, data) {
     const number = whole(instance, data.most.instance);
     if (own !== undefined && ids.get(own) !== number) fail(`instance ${instance} has not the id “${own}”`);
     if (!number) fail(`“${instance}” is not an instance number`);
-    const label = labelOf(written, known, data.most.label, fail);
+    const label = labelOf(written, labels, data, fail);
+    const beside = whole(fields[numbered], data.most.label);
+    if (beside !== undefined && String(beside) !== label) {
+      fail(`label “${written}” does not have the number ${beside}; correct one of them`);
+    }
     if (!WORDS.has(word.toLowerCase())) fail(`verdict “${word}” is not yes, no or empty`);
     const verdict = WORDS.get(word.toLowerCase());
     if (label === STAR && verdict) fail("the only verdict of * is no");
