@@ -290,6 +290,11 @@ def _listed(numbers: list[int]) -> str:
     return abridged(numbers[:_LISTED], len(numbers))
 
 
+def repeated_id(key: str) -> ValueError:
+    """Return the error for a decision on an id that several records have."""
+    return ValueError(f"several records have the id {key!r}; make ids unique, or leave out decisions on them")
+
+
 @dataclass(frozen=True)
 class RecordIds:
     """An id for each instance, in their order. Several records may have the same id.
@@ -313,7 +318,7 @@ class RecordIds:
         """Return the id of an instance; ValueError if several records have it."""
         key = self.texts[instance]
         if len(self.instances[key]) > 1:
-            raise ValueError(f"several records have the id {key!r}; make ids unique, or leave out decisions on them")
+            raise repeated_id(key)
         return key
 
     def is_of(self, text: str, instance: int) -> bool:

@@ -190,6 +190,15 @@ def test_an_id_twice_is_refused_where_it_matters(run, collection, decided, tmp_p
     run.ok("apply", books, "--reviewed", decided("3 fruit yes"), "-o", new)
 
 
+def test_an_id_that_only_the_records_have_twice_is_refused(run, collection, decided, tmp_path):
+    books, new = collection(), tmp_path / "new.jsonl"
+    books.write_text(books.read_text() + books.read_text().splitlines()[2] + "\n")
+    result = run("apply", books, "--reviewed", decided("3 car yes"), "-o", new)
+    assert (result.exit_code, new.exists()) == (1, False)
+    assert f"{books}:5: several records have the id 'b2'" in result.stderr
+    run.ok("apply", books, "--reviewed", decided("2 car yes"), "-o", new)
+
+
 def test_a_tag_with_the_separator_is_refused(run, tmp_path, decided):
     books, names = tmp_path / "books.csv", tmp_path / "names"
     books.write_text("text,tags\nred apple,fruit\nred car,\n")

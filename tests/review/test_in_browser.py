@@ -184,7 +184,7 @@ def test_imports_labels_by_name(open_page, news, tmp_path):
 
 def test_imports_the_labels_that_mpu_reads(open_page, news, tmp_path):
     """Names that are numbers, further names, URIs and the column `number`."""
-    (tmp_path / "tags").write_text("1\t003\tsports\thttps://x.org/1\n2\t04\n3\tBu\u0308cher\n4\tart\n")
+    (tmp_path / "tags").write_text("1\t003\tsports\thttps://x.org/1\n2\t04\n3\tCafe\u0301\n4\tart\n")
     page = open_page(news, "--suggestions", tmp_path / "missing.tsv", "--labels", tmp_path / "tags")
     names = LabelNames.of(read_names(tmp_path / "tags")[0])
     path, head = tmp_path / "by.tsv", "instance\tnumber\tlabel\tverdict\n"
@@ -198,7 +198,7 @@ def test_imports_the_labels_that_mpu_reads(open_page, news, tmp_path):
         with refused(InputError, ":2: "):
             read([path], names)
         assert page.import_file(path) == f"by.tsv was not imported: line 2: {problem}."
-    rows = "1\t\t003 (1)\tyes", "1\t2\t2\tyes", "2\t\tB\u00fccher\tno", "2\t1\tsports\tyes"
+    rows = "1\t\t003 (1)\tyes", "1\t2\t2\tyes", "2\t\tCaf\u00e9\tno", "2\t1\tsports\tyes"
     rows += "4\t1\thttps://x.org/1\tno", "4\t4\tart\tyes", "4\t*\t*\tno"
     path.write_text(head + "".join(f"{row}\n" for row in rows))
     assert page.import_file(path) == "by.tsv: 7 decisions."

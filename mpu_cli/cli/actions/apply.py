@@ -11,7 +11,7 @@ import numpy as np
 from mpu_cli.cli.messages import info, output_report, warn
 from mpu_cli.core.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
-from mpu_cli.names.label_names import LabelNames, is_uri
+from mpu_cli.names.label_names import LabelNames, is_uri, repeated_id
 from mpu_cli.names.naming import BESIDE, FOLDER, IDS, beside, place_beside
 from mpu_cli.review import decisions
 from mpu_cli.review.decisions import NOTHING_ELSE, checksum
@@ -175,6 +175,8 @@ def command(
 
         def change_of(record: Record) -> Retagged:
             key = counts["records"] if ids is None else record.id or ""
+            if key in used and key in by_key:
+                raise repeated_id(str(key))
             used.add(key)
             change = _retagged(record, by_key.get(key, _Changes()), names, vectorization.labels, rules, remove, by_uri)
             counts.update(change.added.values(), records=1, removed=len(change.removed))
