@@ -12,7 +12,7 @@ from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import composed
 from mpu_cli.svmlight.streams import Readable, Watched
 from mpu_cli.text.fields import listed, relisted, value_of, with_value
-from mpu_cli.text.records import Fields, Record, RecordReader, Row, Table, clean, is_corpus, subject
+from mpu_cli.text.records import Fields, Record, RecordReader, Row, Table, clean, flag, is_corpus, subject
 
 _LINE_END = "\r\n"
 _AS_THEY_ARE = "surrogateescape"  # bytes that are not UTF-8, in bad records
@@ -64,7 +64,8 @@ class Rewriter:
             if record.row.table is not None and not self._columns:
                 before = self._with_columns(before, record.row.table)
             if self._fields.are_tags and record.tags:
-                self._mark = str(value_of(record.row.fields, record.tags[0]))
+                values = (value_of(record.row.fields, name) for name in self._fields.tags)
+                self._mark = str(next(filter(flag, values)))
             elif isinstance(tags := value_of(record.row.fields, self._fields.tags[0]), list) and record.tags and tags:
                 self._are_numbers = type(tags[0]) is int
             elif isinstance(tags, str) and listed(tags) is not None and (record.tags or not self._list):
@@ -121,11 +122,12 @@ class Rewriter:
     def _changed(self, fields: Mapping[str, object], change: Retagged) -> dict[str, object]:
         """Return the tag fields that change, and their new values, in their original form."""
         if self._fields.are_tags:
-            names = {composed(name): name for name in self._fields.tags}
-            if others := [tag for tag in change.added if composed(tag) not in names]:
-                raise ValueError(f"there is no field {min(others)!r}: each of {len(self._fields.tags)} fields is a tag")
-            changed = {names[composed(tag)]: tag in change.added for tag in (*change.added, *change.removed)}
-            return {name: _flagged(value_of(fields, name), has_it, self._mark) for name, has_it in changed.items()}
+            wanted = {composed(tag): tag in change.added for tag in (*change.added, *change.removed)}
+            tags = {name: composed(clean(name)) for name in self._fields.tags}
+            if others := wanted.keys() - tags.values():
+                raise ValueError(f"there is no field {min(others)!r}: each of {len(tags)} fields is a tag")
+            changed = ((name, wanted[tag]) for name, tag in tags.items() if tag in wanted)
+            return {name: _flagged(value_of(fields, name), has_it, self._mark) for name, has_it in changed}
         values: dict[str, object] = {}
         for place, name in enumerate(self._fields.tags):
             value = value_of(fields, name)

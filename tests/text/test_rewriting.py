@@ -199,6 +199,18 @@ def test_a_field_that_is_a_tag_may_encode_accents_otherwise_than_the_label():
     assert written(Rewriter("csv", fields), before.encode(), lambda record: change) == after
 
 
+def test_a_field_that_is_a_tag_may_have_a_line_end_or_blanks_in_its_name():
+    """The record has no value yet in the first field; the second is the same tag as the third."""
+    fields = replace(DEFAULT_FIELDS, tags=("Public\nhealth", " art ", "art"), are_tags=True)
+    rows = [["yes", "0", "0"], ["", "yes", "yes"]], [["yes", "0", "0"], ["yes", "no", "no"]]
+    before, after = (
+        "".join(json.dumps(dict(zip(("text", *fields.tags), ("x", *row), strict=True))) + "\n" for row in some)
+        for some in rows
+    )
+    changes = iter([Retagged(), Retagged({"Public health": "decided"}, frozenset(["art"]))])
+    assert written(Rewriter("jsonl", fields), before.encode(), lambda record: next(changes)) == after
+
+
 def test_all_but_the_tags_of_a_json_object_is_the_same_bytes():
     """Numbers as they were written, also too large ones; repeated names, of which the last counts; and escapes."""
     before = '{ "n": 12.50, "n":1e400, "\\u0074ext": "\\/é", "tags": [], "m": {"tags" : ["a"] ,"x":1}, "tags": ["a"] }'
