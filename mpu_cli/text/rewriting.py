@@ -163,13 +163,19 @@ class Rewriter:
 
     def _joined(self, tags: Iterable[str], blank: str = "") -> str:
         tags, separator = list(tags), self._fields.separator
-        for tag in tags:
-            if separator in tag:
-                raise ValueError(
-                    f"the tag {tag!r} has {separator!r} in it, which separates tags here: it would be read as two; "
-                    'lists, such as ["a", "b"], can have it'
-                )
-        return f"{separator}{blank}".join(tags)
+        text = f"{separator}{blank}".join(tags)
+        try:
+            read = listed(text)
+        except ValueError:
+            read = []
+        if read is None:
+            read = [part.strip() for part in text.split(separator) if part.strip()]
+        if wrong := [tag for tag in tags if tag not in read]:
+            raise ValueError(
+                f"the tag {wrong[0]!r} cannot be written here: {text[:40]!r} would be read as other tags; lists, such "
+                'as ["a", "b"], can have it'
+            )
+        return text
 
 
 def _number(tag: str) -> object:

@@ -206,7 +206,22 @@ def test_a_tag_with_the_separator_is_refused(run, tmp_path, decided):
     run.ok("vectorize", books, "-o", tmp_path / "books.svm", "--labels", names, "--min-df", 1, "-q")
     result = run("apply", books, "--reviewed", decided("2 2 yes"), "-o", tmp_path / "new.csv")
     assert result.exit_code == 1
-    assert f"{books}:3: the tag 'car; fast' has ';' in it" in result.stderr
+    assert f"{books}:3: the tag 'car; fast' cannot be written here" in result.stderr
+
+
+@pytest.mark.parametrize("tag", ["<p>", "{x}", "|a|"])
+@pytest.mark.parametrize("rows", ["3 {} yes", "1 art no"])
+def test_a_lone_tag_that_looks_like_a_list_is_refused(run, tmp_path, decided, tag, rows):
+    """Also where another tag is removed; with others, it is no list."""
+    books, new = tmp_path / "books.csv", tmp_path / "new.csv"
+    books.write_text(f"text,tags\nred apple,{tag}; art\nred car,art\nred pear,\n")
+    options = "-o", new, "--remove-rejected"
+    run.ok("vectorize", books, "-o", tmp_path / "books.svm", "--min-df", 1, "-q")
+    result = run("apply", books, "--reviewed", decided(rows.format(tag)), *options)
+    assert (result.exit_code, new.exists()) == (1, False)
+    assert f"the tag {tag!r} cannot be written here" in result.stderr
+    run.ok("apply", books, "--reviewed", decided(f"2 {tag} yes"), *options)
+    assert f"red car,art;{tag}\n" in new.read_text()
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-8-sig"])
