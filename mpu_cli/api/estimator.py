@@ -438,7 +438,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         run = parameters.run_of(parameters.checked(given))
         rows = max(1, _PROBABILITIES // min(len(predictor.thresholds), FEW_LABELS))
         parts = [slice(start, start + rows) for start in range(0, matrix.shape[0], rows)]
-        results = run.in_threads(lambda part: of_part(predictor, matrix[part], run), zip(parts))
+        results = run.in_threads(lambda part: of_part(predictor, matrix[part], run), parts)
         return zip(parts, results, strict=True)
 
     def _stacked(self, X: Any, of_part: Callable[[StackedModel, csr_array, Run], csr_array]) -> csr_array:

@@ -379,7 +379,7 @@ class RbfFeatures:
             standardised = (matrix[part].toarray() - self.mean) / self.deviation
             values[part] = pairwise.rbf_kernel(standardised, landmarks, gamma=self.gamma) @ normalization.T
 
-        for _ in run.in_threads(compute, ((start,) for start in range(0, n, _KERNEL_ROWS))):
+        for _ in run.in_threads(compute, range(0, n, _KERNEL_ROWS)):
             pass
         columns = np.tile(np.arange(m, dtype=np.int32), n)
         return csr_array((values.ravel(), columns, np.arange(0, n * m + 1, m)), shape=(n, m))

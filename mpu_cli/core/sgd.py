@@ -190,9 +190,8 @@ def learn_labels(
     `tick`: called once per split, in order.
     """
 
-    def learn_block(
-        split: Split, sets: list[TrainingSet], block: Block, begin: LinearModel, is_last: bool
-    ) -> tuple[T, bool]:
+    def learn_block(unit: tuple[Split, list[TrainingSet], Block, LinearModel, bool]) -> tuple[T, bool]:
+        split, sets, block, begin, is_last = unit
         models, seen = [begin.block(block)], 0
         for data in sets:
             models.append(train_block(data, block, models[-1], seen))

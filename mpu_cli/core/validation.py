@@ -253,7 +253,7 @@ def _train_sparse(split: Split, prune: float, tick: Callable[[], None]) -> tuple
     def predict_top(start: int) -> csr_array:
         return model.top(task.features[split.held_out[start : start + _TOP_ROWS]], task.top or Top(), task.run)
 
-    starts = ((start,) for start in range(0, len(split.held_out), _TOP_ROWS))
+    starts = range(0, len(split.held_out), _TOP_ROWS)
     predicted = [csr_array((0, len(every)), dtype=np.float32), *task.run.in_threads(predict_top, starts)]
     predictions = csr_array(vstack(predicted, format="csr"))
     last = after(-1) if len(split.training) > 1 else model

@@ -71,7 +71,7 @@ def given_other_labels(evidence: Evidence, annotated: csr_array, run: Run = DEFA
             p = probabilities[rows[block]]
             corrected[rows[block]] = expit(given(log_odds(p, _LARGEST_LOG_ODDS), _evidence(p, positive[rows[block]])))
 
-    for _ in run.in_threads(predict_fold, ((rows,) for rows in deal(n, FOLDS, run.seed, evidence.kin))):
+    for _ in run.in_threads(predict_fold, deal(n, FOLDS, run.seed, evidence.kin)):
         pass
     calibration = calibrate(HeldOut(corrected, annotated, frequency))
     if calibration is not None:

@@ -96,16 +96,14 @@ class Run:
         """The number of threads."""
         return (os.cpu_count() or 1) if self.jobs == -1 else self.jobs
 
-    def in_threads(
-        self, function: Callable[..., Any], argument_tuples: Iterable[tuple[Any, ...]]
-    ) -> Generator[Any, None, None]:
-        """Yield ``function(*arguments)`` for each tuple, in order; the function must be a plain function of arrays.
+    def in_threads(self, function: Callable[[Any], Any], pieces: Iterable[Any]) -> Generator[Any, None, None]:
+        """Yield ``function(piece)`` for each piece, in order; the function must be a plain function of arrays.
 
         Threads share the arrays, and the kernels, NumPy and SciPy release the GIL in their loops. BLAS uses one thread
         in each of our threads, whatever their number, so that the summation order does not depend on it.
         """
         with blas_on_one_thread():
-            yield from map_ahead(lambda arguments: function(*arguments), argument_tuples, self.threads)
+            yield from map_ahead(function, pieces, self.threads)
 
     def timed(self, seconds: dict[str, float]) -> "Run":
         """Return the same run, but add each step's wall time to a dictionary under its name."""

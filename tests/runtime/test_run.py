@@ -82,12 +82,12 @@ def test_keeps_the_order(jobs):
         time.sleep((8 - i) / 400)
         return i
 
-    assert list(Run(jobs=jobs).in_threads(slower_at_first, ((i,) for i in range(8)))) == list(range(8))
+    assert list(Run(jobs=jobs).in_threads(slower_at_first, range(8))) == list(range(8))
 
 
 def test_runs_at_the_same_time():
     meeting = threading.Barrier(2, timeout=30)  # breaks unless two pieces of work are under way together
-    assert sorted(Run(jobs=2).in_threads(lambda _: meeting.wait(), [(0,), (1,)])) == [0, 1]
+    assert sorted(Run(jobs=2).in_threads(lambda _: meeting.wait(), [0, 1])) == [0, 1]
 
 
 def test_work_that_is_given_up_is_not_waited_for():
@@ -100,7 +100,7 @@ def test_work_that_is_given_up_is_not_waited_for():
             go_on.wait()
         return i
 
-    results = Run(jobs=1).in_threads(work, [(0,), (1,)])
+    results = Run(jobs=1).in_threads(work, [0, 1])
     assert next(results) == 0
     begun.wait()
     closing = threading.Thread(target=results.close)
@@ -123,7 +123,7 @@ def blas_threads() -> set[int]:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_blas_has_one_thread(two_blas_threads, jobs):
-    assert list(Run(jobs=jobs).in_threads(blas_threads, [(), ()])) == [{1}, {1}]
+    assert list(Run(jobs=jobs).in_threads(lambda _: blas_threads(), range(2))) == [{1}, {1}]
 
 
 def test_the_limit_of_blas_lasts_until_the_last_run_is_done(two_blas_threads):
