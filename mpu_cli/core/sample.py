@@ -268,7 +268,7 @@ class Estimates:
 
     @classmethod
     def given(cls, c: Any, population: Instances) -> "Estimates":
-        """Return the sources of c if the user sets it, by numbers or by the file from an earlier command."""
+        """Return what is known before an estimate: c, if it is the file from an earlier command, and the instances."""
         earlier = c if isinstance(c, EarlierEstimate) else None
         return cls(earlier=earlier, repeated=population.share_repeated, dominating=population.dominating)
 
@@ -381,55 +381,54 @@ def estimate_frequency(
 
     `scores`: of the sample, out of fold, from 0 to 1. Default: from a linear model that is learned here.
     """
-    population = sample.population
-    estimated = single = groups = automatic = answered = None
+    population, before = sample.population, Estimates.given(None, sample.population)
+    if population.is_reviewed and not sample.has_evidence:
+        return replace(before, reviewed=from_people(population))
+    probabilities = sample.naive_probabilities(tick) if scores is None else scores
+    calibrated = sample.calibrated(probabilities)
+    read = 1.0 if calibrated is None else sample.share_read(calibrated)
+    verified = sample.verified
+    if population.answers is not None and verified is not None:  # from annotations alone
+        verified = replace(verified, cells=only_entries(verified.cells, verified.cells.data != Verdict.FALSE))
+    cells = CountedCells.of(probabilities, sample.labels, verified, fold_numbers(sample.fold_rows), calibrated)
+    cells = cells.of_labels(np.arange(len(sample.columns))[sample.pool])
+    is_of_some = read < 1 and population.groups is None
+    if is_of_some:  # c comes from the instances with labels
+        cells = cells.rows(np.flatnonzero(sample.labelled()))
+    of_sample = estimate(cells, method, REPLICATES, sample.run.seed)
+    found, implied = estimate_singly(cells, of_sample) if method == "bbe" else (None, of_sample)
+    if is_of_some:
+        labelled, chance = len(cells.annotated) / len(sample.rows), Z_90 * float(np.sqrt(1 - read))
+        counts, of_labels = cells.annotated.sum(axis=1), np.maximum(cells.annotated.sum(axis=0), 1)
+        margin = chance * float(np.linalg.norm(counts) / counts.sum())
+        of_sample, implied = (one.of_all_instances(read, labelled, margin) for one in (of_sample, implied))
+        found = found and found.of_all_instances(read, labelled, chance / np.sqrt(of_labels))
+    single = groups = answered = None
     differing = False
-    if not population.is_reviewed or sample.has_evidence:
-        probabilities = sample.naive_probabilities(tick) if scores is None else scores
-        calibrated = sample.calibrated(probabilities)
-        read = 1.0 if calibrated is None else sample.share_read(calibrated)
-        verified = sample.verified
-        if population.answers is not None and verified is not None:  # from annotations alone
-            verified = replace(verified, cells=only_entries(verified.cells, verified.cells.data != Verdict.FALSE))
-        cells = CountedCells.of(probabilities, sample.labels, verified, fold_numbers(sample.fold_rows), calibrated)
-        cells = cells.of_labels(np.arange(len(sample.columns))[sample.pool])
-        is_of_some = read < 1 and population.groups is None
-        if is_of_some:  # c comes from the instances with labels
-            cells = cells.rows(np.flatnonzero(sample.labelled()))
-        of_sample = estimate(cells, method, REPLICATES, sample.run.seed)
-        found, implied = estimate_singly(cells, of_sample) if method == "bbe" else (None, of_sample)
-        if is_of_some:
-            labelled, chance = len(cells.annotated) / len(sample.rows), Z_90 * float(np.sqrt(1 - read))
-            counts, of_labels = cells.annotated.sum(axis=1), np.maximum(cells.annotated.sum(axis=0), 1)
-            margin = chance * float(np.linalg.norm(counts) / counts.sum())
-            of_sample, implied = (one.of_all_instances(read, labelled, margin) for one in (of_sample, implied))
-            found = found and found.of_all_instances(read, labelled, chance / np.sqrt(of_labels))
-        if population.groups is None:
-            single = found and sample.of_every_label(found, sample.columns[sample.pool], implied.c)
-            if of_sample.label_cap is None:  # c is unknown otherwise, although labels differ
-                of_sample = implied
-        estimated = replace(of_sample.of_columns(sample.columns[sample.pool]), unread=1 - read)
-        automatic = of_sample.c
-        if population.answers is not None:
-            scored, answers = sample.answered(probabilities, population.answers)
-            answered = replace(scored, single=None if single is None else single.c[sample.columns]), answers
-        if population.groups is not None and sample.groups is not None:
-            groups = estimate_groups(cells, sample.groups, of_sample)
-            annotated, known = population.labels, population.verified
-            by_chance = annotated if known is None else known.without_implied(annotated)
-            counts = population.groups.sums(np.diff(by_chance.indptr))
-            estimated = of_all_groups(groups, estimated, counts)
-            differing = found is not None and differ(cells.rows(sample.groups.of_instances == np.argmax(counts)))
-            if differing:
-                estimated = estimated.covering(implied)
-    return Estimates(
+    if population.groups is None:
+        single = found and sample.of_every_label(found, sample.columns[sample.pool], implied.c)
+        if of_sample.label_cap is None:  # c is unknown otherwise, although labels differ
+            of_sample = implied
+    estimated = replace(of_sample.of_columns(sample.columns[sample.pool]), unread=1 - read)
+    if population.answers is not None:
+        scored, answers = sample.answered(probabilities, population.answers)
+        answered = replace(scored, single=None if single is None else single.c[sample.columns]), answers
+    if population.groups is not None and sample.groups is not None:
+        groups = estimate_groups(cells, sample.groups, of_sample)
+        annotated, known = population.labels, population.verified
+        by_chance = annotated if known is None else known.without_implied(annotated)
+        counts = population.groups.sums(np.diff(by_chance.indptr))
+        estimated = of_all_groups(groups, estimated, counts)
+        differing = found is not None and differ(cells.rows(sample.groups.of_instances == np.argmax(counts)))
+        if differing:
+            estimated = estimated.covering(implied)
+    return replace(
+        before,
         estimate=estimated,
         single=single,
-        reviewed=from_people(population, automatic, answered),
+        reviewed=from_people(population, of_sample.c, answered),
         groups=groups,
         labels_differ=differing,
-        repeated=population.share_repeated,
-        dominating=population.dominating,
     )
 
 
