@@ -4,6 +4,7 @@ Kinds of values are built from `mpu_cli.runtime.options`. An `MpuError` is print
 """
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,9 +30,6 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.streams import STANDARD_OUTPUT, as_one, refuse_unreadable
 
-PIPE_CLOSED = 141  # as for a process ended by SIGPIPE
-
-
 # Environment variables that are whole numbers, and the least and largest value of each.
 _NUMBERS = {"SOURCE_DATE_EPOCH": (0, 253_402_300_799), "NUMBA_NUM_THREADS": (1, 100_000)}
 
@@ -44,11 +42,8 @@ class CleanErrors(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run as click does. The steps before the command (help, completion) can fail too."""
-        try:
-            with _reported_failures([]):
-                return super().main(*args, **kwargs)
-        except click.exceptions.Exit as end:  # click itself has handled those from commands
-            sys.exit(end.exit_code)
+        with _reported_failures([]):
+            return super().main(*args, **kwargs)
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any) -> click.Context:
         """Read the options of the group, and ``mpu help train`` as ``mpu train --help``.
@@ -85,9 +80,9 @@ def _reported_failures(args: list[str]) -> Iterator[None]:
     except click.UsageError as error:
         signals.too_late()
         messages.wrong_usage(error, args)
-        raise click.exceptions.Exit(error.exit_code) from None
+        sys.exit(error.exit_code)
     except BrokenPipeError:
-        raise click.exceptions.Exit(PIPE_CLOSED) from None
+        sys.exit(128 + signal.SIGPIPE)  # as for a process that this signal ends
     except MpuError as error:
         fail(str(error), error.exit_status)
     except OSError as error:
@@ -104,7 +99,7 @@ def fail(message: str, status: int = 1) -> NoReturn:
     """Print an error in one line, and exit."""
     signals.too_late()
     messages.error(message)
-    raise click.exceptions.Exit(status)
+    sys.exit(status)
 
 
 class FileName(click.Path):
