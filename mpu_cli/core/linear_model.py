@@ -37,15 +37,16 @@ class LinearModel:
             scores = kernel(run).scores(features, self.weights)
         return expit(scores + self.bias)
 
-    def top(self, features: Features, top: Top, run: Run = DEFAULT_RUN, apart: bool = False) -> csr_array:
+    def top(self, features: Features, top: Top, run: Run = DEFAULT_RUN, strata: np.ndarray | None = None) -> csr_array:
         """Return Pr(y^k = 1 | x) of the most probable labels of each instance: float32, n x q; errors as above.
 
-        `apart`: whether to make an instance's probabilities near 1 distinct, in the order of their scores.
+        `strata`: int8, shape (q,): return the most probable labels of each stratum, since a calibration keeps their
+        order only within one; and make an instance's probabilities near 1 distinct, in the order of their scores.
         """
         self.refuse_overflow(features)
-        largest = kernel(run).top_scores(features.as_sparse(), csr_array(self.weights), self.bias, top)
+        largest = kernel(run).top_scores(features.as_sparse(), csr_array(self.weights), self.bias, top, strata)
         probabilities = np.maximum(expit(largest.data), np.float32(top.least))  # rounding may put it just below
-        if apart:
+        if strata is not None:
             sure = np.flatnonzero(largest.data > _SURE)
             instances = entry_rows(largest)[sure]
             order = np.lexsort((-largest.data[sure], instances))

@@ -83,17 +83,21 @@ class Top:
         >>> kept.indices.tolist(), kept.indptr.tolist()
         ([0, 2, 2], [0, 2, 3])
         """
-        kept = predictions >= np.float32(self.least)
+        cells = np.nonzero(self.among(predictions))
+        return csr_array((predictions[cells], cells), shape=predictions.shape)
+
+    def among(self, predictions: np.ndarray) -> np.ndarray:
+        """Return which cells of an array are kept: bool, n x q."""
+        kept: np.ndarray = predictions >= np.float32(self.least)
         q = predictions.shape[1]
         if self.most < q:
             last = np.partition(predictions, q - self.most, axis=1)[:, q - self.most, None]
             above, equal = predictions > last, predictions == last
             kept &= above | (equal & (np.cumsum(equal, axis=1) <= self.most - above.sum(axis=1, keepdims=True)))
-        cells = np.nonzero(kept)
-        return csr_array((predictions[cells], cells), shape=predictions.shape)
+        return kept
 
     def of_sparse(self, predictions: csr_array) -> csr_array:
-        """Keep the largest in each row of a matrix, none of which is below `least`; columns of a row ascend."""
+        """Keep the largest in each row of a matrix, however small; columns of a row ascend."""
         kept = Cells(entry_rows(predictions), predictions.indices, predictions.data).best_of_instances(self.most)
         return csr_array((kept.probabilities, (kept.rows, kept.columns)), shape=predictions.shape)
 

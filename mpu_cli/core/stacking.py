@@ -301,25 +301,24 @@ class StackedModel:
             matrix = self.rbf.of(matrix, run)
         matrix = matrix if self.columns is None else self.columns.of(matrix)
         features = Features.of(with_width(matrix, self.levels[0].weights.shape[0]))
-        last, is_in_strata = self.top, isinstance(self.calibration, StratifiedCalibration)
-        if last is not None and most is not None:  # in strata, the most probable labels may not have the largest scores
-            last = Top(max(2 * most, last.most) if is_in_strata else most, LEAST)
-        tops = [*[self.top] * (len(self.levels) - 1), last]
-        calibrations = self.calibrations or (None,) * len(self.levels)
+        kept = self.top if self.top is None or most is None else Top(most, LEAST)
+        strata = self.calibration.strata if isinstance(self.calibration, StratifiedCalibration) else None
         predictions: Predictions | None = None
-        for level, top, calibration in zip(self.levels, tops, calibrations, strict=True):
+        for number, level in enumerate(self.levels, 1):
             if predictions is not None:
                 features = with_predictions(features, predictions, self.scale)
-            if top is None:
+            if self.top is None or kept is None:
                 predictions = level.probabilities(features, run)
+            elif number < len(self.levels):
+                predictions = level.top(features, self.top, run)
             else:
-                predictions = level.top(features, top, run, apart=is_in_strata)
-            if calibration is not None:
+                predictions = level.top(features, kept, run, strata)
+            if self.calibrations and (calibration := self.calibrations[number - 1]) is not None:
                 calibration.apply(predictions)
         assert predictions is not None
-        if most is None or isinstance(predictions, np.ndarray) or not is_in_strata:
+        if kept is None or isinstance(predictions, np.ndarray) or strata is None:
             return predictions
-        return Top(most).of_sparse(predictions)
+        return kept.of_sparse(predictions)
 
     def unscaled(self, scaling: Scaling) -> "StackedModel":
         """Convert a model of scaled features to a model of the unscaled features."""

@@ -79,7 +79,7 @@ def test_names_that_are_sure_keep_the_order_of_their_scores(run):
     model = LinearModel(csr_array(weights), np.zeros(6, np.float32))
     features = Features.of(as_features(np.eye(2)))
     assert len(np.unique(model.top(features, Top(6, 1e-6), run).toarray()[0])) < 6
-    p = model.top(features, Top(6, 1e-6), run, apart=True).toarray()
+    p = model.top(features, Top(6, 1e-6), run, np.zeros(6, np.int8)).toarray()
     assert_array_equal(np.argsort(-p[0]), [3, 0, 5, 2, 1, 4])
     assert_array_equal(np.argsort(-p[1])[:4], [5, 1, 2, 4])
     assert all(len(np.unique(row)) == 6 for row in p)
@@ -136,7 +136,7 @@ def test_a_model_predicts_them_where_they_are_named(problem, unused, levels):
     assert WORDS > FEW_LABELS
     model, report = train(problem, replace(GIVEN, levels=levels))
     assert isinstance(model.calibration, StratifiedCalibration)
-    p = model.probabilities(as_features(np.eye(WORDS)[unused]))
+    p = model.predictions(as_features(np.eye(WORDS)[unused]), most=WORDS).toarray()
     named = p[np.arange(len(unused)), unused]
     assert (named > 0).all()
     assert (named >= p[:, unused].max(axis=1)).all()
@@ -214,18 +214,20 @@ def test_probabilities_of_rare_labels_are_true_of_new_instances(library, of_libr
     assert report.expected_f1 == pytest.approx(reached, abs=0.05)
 
 
+@pytest.mark.parametrize("run", [Run(kernel="numpy"), Run()])
 @pytest.mark.parametrize("most", [1, 3, 40])
-def test_the_most_probable_labels_are_those_of_the_largest_probability(most):
+def test_the_most_probable_labels_are_those_of_the_largest_probability(most, run):
     """Of many labels, where one with a larger score may be less probable."""
     rng = np.random.default_rng(0)
     level = LinearModel(csr_array(rng.normal(size=(8, 60)).astype(np.float32)), np.zeros(60, np.float32))
     maps = tuple(Calibration(np.array([0.0]), np.array([shift])) for shift in (-4.0, -2.0, 0.0, 1.0, 3.0))
     calibration = StratifiedCalibration(maps, rng.integers(5, size=60).astype(np.int8))
-    model = StackedModel((level,), 0.3, np.full(60, 0.5, np.float32), calibrations=(calibration,), top=Top(60, 1e-6))
     matrix = csr_array(rng.normal(size=(30, 8)).astype(np.float32))
-    every, found = model.probabilities(matrix), model.predictions(matrix, most=most)
-    assert np.diff(found.indptr).tolist() == [most] * 30
-    assert_allclose(np.sort(found.data.reshape(30, most)), np.sort(every)[:, -most:], rtol=1e-5)
+    calibration.apply(every := level.probabilities(Features.of(matrix)))
+    model = StackedModel((level,), 0.3, np.full(60, 0.5, np.float32), calibrations=(calibration,), top=Top(most, 1e-9))
+    for found in (model.predictions(matrix, run, most), model.predictions(matrix, run)):
+        assert np.diff(found.indptr).tolist() == [most] * 30
+        assert_allclose(np.sort(found.data.reshape(30, most)), np.sort(every)[:, -most:], rtol=1e-4)
 
 
 def test_held_out_predictions_are_calibrated_by_what_their_models_have_seen(library, of_library):

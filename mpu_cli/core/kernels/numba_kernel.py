@@ -251,51 +251,57 @@ def _gradient(z, annotated, c, shrink, bias, powers):
 _TOGETHER = 64
 
 
-def top_scores(matrix: csr_array, weights: csr_array, bias: np.ndarray, top: Top) -> csr_array:
+def top_scores(
+    matrix: csr_array, weights: csr_array, bias: np.ndarray, top: Top, strata: np.ndarray | None = None
+) -> csr_array:
     """Return the largest scores of each instance; arguments and result as in `numpy_kernel.top_scores`."""
-    n, most = matrix.shape[0], min(top.most, len(bias))
-    columns, scores, counts = np.empty((n, most), np.int32), np.empty((n, most), np.float32), np.empty(n, np.int64)
+    strata = np.zeros(len(bias), np.int8) if strata is None else strata
+    shape = matrix.shape[0], int(strata.max()) + 1, min(top.most, len(bias))
+    columns, scores, counts = np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape[:2], np.int64)
     below = np.nextafter(np.float32(logit(top.least)), np.float32(-np.inf))
-    _keep_largest(*_arrays(matrix), *_arrays(weights), bias, below, columns, scores, counts)
-    kept = np.arange(most) < counts[:, None]
-    largest = csr_array((scores[kept], columns[kept], np.append(0, np.cumsum(counts))), shape=(n, len(bias)))
+    _keep_largest(*_arrays(matrix), *_arrays(weights), bias, strata, below, columns, scores, counts)
+    kept = np.arange(shape[2]) < counts[:, :, None]
+    indptr = np.append(0, np.cumsum(counts.sum(axis=1)))
+    largest = csr_array((scores[kept], columns[kept], indptr), shape=(len(counts), len(bias)))
     largest.sort_indices()
     return largest
 
 
 @compiled(fused=True)
-def _keep_largest(indptr, indices, values, w_indptr, w_indices, w_values, bias, below, columns, scores, counts):
-    """Write each instance's largest scores above `below`, in descending order, and their labels to two arrays."""
-    most = columns.shape[1]
+def _keep_largest(indptr, indices, values, w_indptr, w_indices, w_values, bias, strata, below, columns, scores, counts):
+    """Write each instance's largest scores above `below` in each stratum, descending, and their labels to arrays."""
+    n, n_strata, most = columns.shape
     z = np.empty_like(bias)
-    for i in range(columns.shape[0]):
+    for i in range(n):
         z[:] = bias
         for p in range(indptr[i], indptr[i + 1]):
             j = indices[p]
             for t in range(w_indptr[j], w_indptr[j + 1]):
                 z[w_indices[t]] += values[p] * w_values[t]
-        count, bound = 0, below
-        for first in range(0, len(z), _TOGETHER):
-            part = z[first : first + _TOGETHER]
-            above = 0
-            for k in range(len(part)):
-                above += part[k] > bound
-            if above == 0:
-                continue
-            for k in range(len(part)):
-                if part[k] <= bound:
+        for s in range(n_strata):
+            largest, labels = scores[i, s], columns[i, s]
+            count, bound = 0, below
+            for first in range(0, len(z), _TOGETHER):
+                part, of_part = z[first : first + _TOGETHER], strata[first : first + _TOGETHER]
+                above = 0
+                for k in range(len(part)):
+                    above += (part[k] > bound) & (of_part[k] == s)
+                if above == 0:
                     continue
-                place_of_k = min(count, most - 1)
-                while place_of_k > 0 and scores[i, place_of_k - 1] < part[k]:
-                    scores[i, place_of_k] = scores[i, place_of_k - 1]
-                    columns[i, place_of_k] = columns[i, place_of_k - 1]
-                    place_of_k -= 1
-                scores[i, place_of_k] = part[k]
-                columns[i, place_of_k] = first + k
-                count = min(count + 1, most)
-                if count == most:
-                    bound = scores[i, most - 1]
-        counts[i] = count
+                for k in range(len(part)):
+                    if part[k] <= bound or of_part[k] != s:
+                        continue
+                    place_of_k = min(count, most - 1)
+                    while place_of_k > 0 and largest[place_of_k - 1] < part[k]:
+                        largest[place_of_k] = largest[place_of_k - 1]
+                        labels[place_of_k] = labels[place_of_k - 1]
+                        place_of_k -= 1
+                    largest[place_of_k] = part[k]
+                    labels[place_of_k] = first + k
+                    count = min(count + 1, most)
+                    if count == most:
+                        bound = largest[most - 1]
+            counts[i, s] = count
 
 
 def descend_dual(

@@ -107,16 +107,22 @@ def scores(features: Features, weights: np.ndarray) -> np.ndarray:
     return features.sparse @ weights[:D] + features.dense @ weights[D:]
 
 
-def top_scores(matrix: csr_array, weights: csr_array, bias: np.ndarray, top: Top) -> csr_array:
+def top_scores(
+    matrix: csr_array, weights: csr_array, bias: np.ndarray, top: Top, strata: np.ndarray | None = None
+) -> csr_array:
     """Return each instance's largest scores with a probability of at least `top.least`: float32, shape (n, q).
 
-    They may be 0, and are in ascending order of labels. `matrix`: shape (n, D); `weights`: (D, q).
+    They may be 0, and are in ascending order of labels. `matrix`: shape (n, D); `weights`: (D, q). `strata`: int8,
+    shape (q,): return the largest scores in each stratum of labels.
     """
     n, q = matrix.shape[0], len(bias)
-    in_scores = Top(top.most, float(logit(top.least)))
+    in_scores, strata = Top(top.most, float(logit(top.least))), np.zeros(q, np.int8) if strata is None else strata
     parts = [csr_array((0, q), dtype=np.float32)]
     for start in range(0, n, size := max(1, _SCORES // q)):
-        parts.append(in_scores.of_dense((matrix[start : start + size] @ weights).toarray() + bias))
+        scores = (matrix[start : start + size] @ weights).toarray() + bias
+        of_strata = (np.where(strata == s, scores, np.float32(-np.inf)) for s in np.unique(strata))
+        cells = np.nonzero(np.any([*map(in_scores.among, of_strata)], axis=0))
+        parts.append(csr_array((scores[cells], cells), shape=scores.shape))
     return csr_array(vstack(parts, format="csr"))
 
 
