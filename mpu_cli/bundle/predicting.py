@@ -165,7 +165,7 @@ def implications_of(model: TrainedModel) -> csr_array:
 
 
 def with_implied(cells: Cells, implies: csr_array, allowed: np.ndarray | None, ranked: bool) -> Cells:
-    """Add the implied labels of each instance, each with the largest probability of the labels that imply it.
+    """Add the implied labels of each instance, each with the largest probability of it and the labels that imply it.
 
     `cells`: from `select`.
     `implies`: bool, shape (q, q): as in `TrainedModel`.
@@ -176,7 +176,7 @@ def with_implied(cells: Cells, implies: csr_array, allowed: np.ndarray | None, r
     rows, probabilities = np.repeat(cells.rows, sizes), np.repeat(cells.probabilities, sizes)
     every = cells.joined(Cells(rows, implies[cells.columns].indices, probabilities))
     is_new = np.arange(len(every)) >= len(cells)
-    order = np.lexsort((-every.probabilities, is_new, every.columns, every.rows))
+    order = np.lexsort((is_new, -every.probabilities, every.columns, every.rows))
     chosen = np.ones(len(every), bool) if allowed is None else allowed[every.columns[order]]
     chosen[1:] &= (np.diff(every.rows[order]) != 0) | (np.diff(every.columns[order]) != 0)  # first cell of each label
     order = order[chosen]

@@ -67,14 +67,13 @@ def test_what_labels_imply_is_added_as_probable_as_they_are(predicted, rules, ra
     expected = dict(predicted)
     for (row, column), p in predicted.items():
         for broader in rules.broader(column) - {5}:
-            if (row, broader) not in predicted:
-                expected[row, broader] = max(p, expected.get((row, broader), p))
+            expected[row, broader] = max(p, expected.get((row, broader), p))
     places, values = np.array(sorted(predicted), np.int64).reshape(-1, 2), [predicted[key] for key in sorted(predicted)]
     cells = Cells(*places.T, np.array(values, np.float32))
     filled = with_implied(cells, rules.among(np.arange(6), np.arange(6)), np.arange(6) != 5, ranked)
     keys = list(zip(filled.rows.tolist(), filled.columns.tolist(), strict=True))
     assert dict(zip(keys, filled.probabilities.tolist(), strict=True)) == expected
-    by_rank = {key: (key[0], -expected[key], key not in predicted, key[1]) for key in keys}
+    by_rank = {key: (key[0], -expected[key], predicted.get(key) != expected[key], key[1]) for key in keys}
     assert keys == sorted(keys, key=by_rank.get if ranked else None)
 
 
