@@ -89,6 +89,25 @@ def test_the_numbers_are_those_of_the_table(reported):
         assert f"{float(row['missing']):,.1f}" in reported.page.cells
 
 
+def test_rejected_annotations_are_counted_nowhere(run, made, tmp_path):
+    folder = made(report_on_records)
+    rejected = ["instance\tlabel\tverdict\tsource"]
+    for number, line in enumerate((folder / "books.svm").read_text().splitlines(), 1):
+        if "1" in line.partition(" ")[0].split(",") and len(rejected) <= 5:
+            rejected.append(f"{number}\t1\tno\tadded")
+    (tmp_path / "rejected.tsv").write_text("\n".join(rejected) + "\n")
+    args = folder / "books.svm", "--reviewed", tmp_path / "rejected.tsv"
+    counted = {}
+    for more in ((), args[1:3]):
+        run.ok("report", args[0], *more, "-o", tmp_path / "r.html", "--csv", tmp_path / "r.csv", "-q")
+        with (tmp_path / "r.csv").open(newline="") as file:
+            of_report = [int(row["annotations"]) for row in csv.DictReader(file) if row["number"]]
+        estimate = run.json("estimate-c", args[0], *more, "--per-label", "-q")
+        counted[len(more)] = [row["annotations"] for row in estimate["per_label"]]
+        assert counted[len(more)] == of_report[: len(counted[len(more)])]
+    assert counted[0][0] - counted[2][0] == 5
+
+
 def test_nothing_is_claimed_of_a_label_that_is_never_annotated(reported):
     """0 missing, from 0 to 0, would say that no record lacks it."""
     (never,) = (row for row in reported.rows if row["name"] == NEVER)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 import numpy as np
+from scipy.sparse import csr_array
 
 from mpu_cli.cli.messages import (
     QUESTIONS,
@@ -91,10 +92,13 @@ def command(
         report |= present(plan_of_questions=questions or None, next_width=next_width)
     if per_label:
         assert single is not None
+        there = data.labels[of_file]
+        if data.verified is not None:  # without rejected annotations
+            there = there.multiply(sum(data.verified.rows(of_file).part(there)))
         columns = {
             "label": data.ids.tolist(),
             **({} if data.names is None else {"name": list(map(data.names.name, data.ids.tolist()))}),
-            "annotations": count_positives(data.labels[of_file]).tolist(),
+            "annotations": count_positives(csr_array(there)).tolist(),
             "c": single.c.tolist(),
             "interval": single.intervals.tolist() if estimates.is_known else [None] * q,
             "missing": np.array(_missing(estimates, data)[0].expected).tolist() if estimates.is_known else [None] * q,
