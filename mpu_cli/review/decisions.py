@@ -20,8 +20,8 @@ first line names the columns:
 - ``reviewer``, optional: who decided.
 
 A comment ``# suggestions N`` contains the number of suggestions with which the file was written. If all of these lines
-still exist, and none before the last decided one is undecided, the list was answered in order: its decisions are a
-sample of the claims, even if all are ``yes``.
+still exist in its order, and none before the last decided one is undecided, the list was answered in order: its
+decisions are a sample of the claims, even if all are ``yes``.
 
 ``*`` with ``no`` completes the instance's label set: labels that are annotated or ``yes`` are true, all others are
 false. Lines may be in any order. A decision may be repeated, in one file or in several.
@@ -427,8 +427,8 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
         origin[np.isnan(claims) & (label != NOTHING_ELSE) & (words != ADDED)] = HowDecided.UNLISTED
     listed = (words == SUGGESTION) & (label != NOTHING_ELSE) & (origin == HowDecided.UNKNOWN)
     of_open = listed & ~np.isin(instance, instance[label == NOTHING_ELSE])
-    undecided = verdict[of_open] == UNDECIDED
-    if cells.size is not None and np.count_nonzero(listed) >= cells.size and (undecided[:-1] <= undecided[1:]).all():
+    is_whole = cells.size is not None and np.count_nonzero(listed) >= cells.size
+    if is_whole and _is_in_order(instance[of_open], np.nan_to_num(claims[of_open]), verdict[of_open] == UNDECIDED):
         origin[of_open] = HowDecided.IN_ORDER
     reviewers = cells.column(REVIEWER)
     own = {text: meanings(text)[0] for text in {*reviewers}}
@@ -445,6 +445,18 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
         "reviewer": np.array([own[text] for text in reviewers], object),
     }
     return {name: column[verdict != UNDECIDED] for name, column in columns.items()}
+
+
+def _is_in_order(instance: np.ndarray, claims: np.ndarray, undecided: np.ndarray) -> bool:
+    """Return whether a list was answered from the top: undecided lines are last, and not since it was sorted so.
+
+    A list is in the order of its claims; on the page, it is in that of each instance's largest claim.
+    """
+    _, group = np.unique(instance, return_inverse=True)
+    largest = np.zeros(len(claims))
+    np.maximum.at(largest, group, claims)
+    is_as_listed = any((key[:-1] >= key[1:]).all() for key in (claims, largest[group]))
+    return bool((undecided[:-1] <= undecided[1:]).all()) and (is_as_listed or not undecided.any())
 
 
 def _translate(

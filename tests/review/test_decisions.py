@@ -70,6 +70,22 @@ def test_a_list_that_was_answered_in_order_is_known(file, name):
     assert read(paths).origin.tolist() == origins[::-1]
 
 
+ORDERS = {
+    "by probability": ("1 9 yes", "2 8 yes", "1 3 -", "3 2 -"),
+    "by instance, as on the page": ("5 9 yes", "5 3 yes", "2 8 -", "3 2 -"),
+    "by verdict": ("1 9 yes", "3 2 yes", "2 8 -", "1 3 -"),
+    "by verdict, of which none is left": ("1 9 yes", "3 2 yes", "2 8 yes", "1 3 yes"),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_a_list_sorted_by_verdict_was_not_answered_in_order(file, name):
+    cells = (row.replace("-", "").split(" ") for row in ORDERS[name])
+    rows = (f"{i}\t{k}\t{verdict}\tsuggestion\t0.{k}\n" for i, k, verdict in cells)
+    decisions = read([file(f"{LIST[:-1]}\tprobability\n{''.join(rows)}")])
+    assert (set(decisions.origin.tolist()) == {1}) == (name != "by verdict")
+
+
 def test_added_labels_and_closed_instances_are_no_gaps(file):
     rows = "1 7 yes suggestion", "2 7  suggestion", "2 * no suggestion", "3 7 yes suggestion", "3 8 yes added"
     path = file("# suggestions 3\n" + HEADER + "\n".join(rows).replace(" ", "\t"))
