@@ -91,7 +91,7 @@ class Decisions:
 
     def write(self, out: Writable, ids: RecordIds | None = None) -> None:
         """Write these decisions as they were read."""
-        is_added = (self.origin == HowDecided.ADDED) & self.verdict
+        is_added = self.origin == HowDecided.ADDED
         kinds = np.select([self.is_sample, ~np.isnan(self.chance), is_added], [SAMPLE, QUESTION, ADDED], SUGGESTION)
         write(
             out,
@@ -428,7 +428,7 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
     listed = (words == SUGGESTION) & (label != NOTHING_ELSE) & (origin == HowDecided.UNKNOWN)
     of_open = listed & ~np.isin(instance, instance[label == NOTHING_ELSE])
     is_whole = cells.size is not None and np.count_nonzero(listed) >= cells.size
-    if is_whole and _is_in_order(instance[of_open], np.nan_to_num(claims[of_open]), verdict[of_open] == UNDECIDED):
+    if is_whole and _is_in_order(instance, np.nan_to_num(claims), verdict == UNDECIDED, of_open):
         origin[of_open] = HowDecided.IN_ORDER
     reviewers = cells.column(REVIEWER)
     own = {text: meanings(text)[0] for text in {*reviewers}}
@@ -447,15 +447,16 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
     return {name: column[verdict != UNDECIDED] for name, column in columns.items()}
 
 
-def _is_in_order(instance: np.ndarray, claims: np.ndarray, undecided: np.ndarray) -> bool:
-    """Return whether a list was answered from the top: undecided lines are last, and not since it was sorted so.
+def _is_in_order(instance: np.ndarray, claims: np.ndarray, undecided: np.ndarray, part: np.ndarray) -> bool:
+    """Return whether part of a list was answered from the top: undecided lines are last, without having been sorted.
 
     A list is in the order of its claims; on the page, it is in that of each instance's largest claim.
     """
     _, group = np.unique(instance, return_inverse=True)
     largest = np.zeros(len(claims))
     np.maximum.at(largest, group, claims)
-    is_as_listed = any((key[:-1] >= key[1:]).all() for key in (claims, largest[group]))
+    undecided, *orders = (values[part] for values in (undecided, claims, largest[group]))
+    is_as_listed = any((order[:-1] >= order[1:]).all() for order in orders)
     return bool((undecided[:-1] <= undecided[1:]).all()) and (is_as_listed or not undecided.any())
 
 

@@ -86,6 +86,17 @@ def test_a_list_sorted_by_verdict_was_not_answered_in_order(file, name):
     assert (set(decisions.origin.tolist()) == {1}) == (name != "by verdict")
 
 
+def test_what_was_added_stays_so_when_it_is_written_again(file, tmp_path):
+    """Also if it was decided no."""
+    head = HEADER[:-1] + "\tprobability\tdrawn\n"
+    rows = "1\t7\tno\tadded\t\t\n1\t8\tyes\tadded\t\t\n2\t7\tno\tsuggestion\t0.5\t\n3\t7\tno\tquestion\t0.5\t0.1\n"
+    decisions = read([file(head + rows)])
+    with (tmp_path / "again.tsv").open("wb") as out:
+        decisions.write(out)
+    again = read([tmp_path / "again.tsv"])
+    assert again.origin.tolist() == decisions.origin.tolist() == [-1, -1, 0, 0]
+
+
 def test_added_labels_and_closed_instances_are_no_gaps(file):
     rows = "1 7 yes suggestion", "2 7  suggestion", "2 * no suggestion", "3 7 yes suggestion", "3 8 yes added"
     path = file("# suggestions 3\n" + HEADER + "\n".join(rows).replace(" ", "\t"))
