@@ -32,7 +32,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from mpu_cli.errors import STANDARD_STREAM, BusyError, FilesError, InputError, shown, without_secrets
+from mpu_cli.errors import STANDARD_STREAM, BusyError, FilesError, InputError, MpuError, shown, without_secrets
 from mpu_cli.runtime import signals
 
 Named = Mapping[str, str | Path | None]  # files keyed by the name of their argument or option; None: not given
@@ -51,7 +51,7 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
     `inputs`, `outputs`: files and directories keyed by argument or option name; ``-`` is a standard stream.
     `directories`: names of the arguments that are directories written by `mpu`. No other file may be in them.
     Raises FilesError (an output is an input or another output, is in one of the directories, or is a URL; or two inputs
-    are the same stream).
+    are the same stream); MpuError as for `_identity`.
     """
     inputs, outputs = _given(inputs), _given(outputs)
     for name, path in outputs.items():
@@ -106,11 +106,16 @@ def _identity(path: str, stream: int) -> tuple[Any, ...] | None:
     """Return an identity of a file, even if it does not exist yet.
 
     None for terminals and other devices, and for sockets: they can be used twice.
+    Raises MpuError (the path leads through a directory that does not exist, and back by ``..``).
     """
     try:
         status = os.fstat(stream) if path == STANDARD_STREAM else Path(path).stat()
     except OSError:
-        return (os.path.realpath(path),)
+        real = Path(os.path.realpath(path))
+        missing = next((place for place in reversed(Path(path).parents) if not place.is_dir()), None)
+        if missing is not None and real.parent.is_dir():  # the system would not find the real path by this one
+            raise MpuError(f"{path}: there is no directory {missing}") from None
+        return (real,)
     kept = stat.S_ISREG, stat.S_ISDIR, stat.S_ISFIFO, stat.S_ISBLK
     return (status.st_dev, status.st_ino) if any(is_kind(status.st_mode) for is_kind in kept) else None
 
