@@ -8,12 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from mpu_cli.errors import changed
-from mpu_cli.svmlight.grammar import plain_labels
+from mpu_cli.svmlight.grammar import header_of, plain_labels
 from mpu_cli.svmlight.reader import Dataset, Preamble
 from mpu_cli.svmlight.streams import Readable, Writable, blocks
 
 # The labels of each instance in whole lines, possibly none; comment lines do not match.
 _LABELS = re.compile(rb"^(?!#|\Z)(?:[0-9,]+(?=[ \t\r\n#]|\Z))?", re.MULTILINE)
+_LINE_END = re.compile(rb"[ \t]*\r?(?:\n|\Z)")
 _ENDS_LABELS = {b"", b" ", b"\t", b"\r", b"\n"}
 
 
@@ -21,6 +22,7 @@ class LabelledLines(NamedTuple):
     """Some lines of a file: instances, which can be written with other labels."""
 
     top: bytes  # the text before them at the start of the file
+    is_start: bool  # whether the first line is read as a header if it looks like one
     lines: bytes  # with plain labels
     texts: list[dict[int, bytes]]  # as `find_labels` returns them
     labels: np.ndarray  # int64, shape (a,): the labels of all instances, one after another
@@ -32,14 +34,21 @@ class LabelledLines(NamedTuple):
         return [[text for text in labels.values() if next(each)] for labels in self.texts]
 
     def written(self, labels: Iterable[Iterable[bytes]]) -> bytes:
-        """Return the lines with other labels for each instance, like `with_labels`."""
-        return self.top + with_labels(self.lines, labels)
+        """Return the lines with other labels for each instance, like `with_labels`.
+
+        A first instance that has become a header, such as ``1 3 5`` with implicit values, is written ``1 3 5:1``.
+        """
+        lines = with_labels(self.lines, labels)
+        if self.is_start and header_of(lines.partition(b"\n")[0]) is not None:
+            lines = _LINE_END.sub(rb":1\g<0>", lines, count=1)
+        return self.top + lines
 
 
 def labelled_lines(stream: Readable, source: str) -> Iterator[LabelledLines]:
     """Yield a file's lines in blocks. It has been read before: a line without plain labels has changed."""
     preamble = Preamble()
     for first_line, block in blocks(stream, source):
+        is_start = not preamble.has_ended
         start = preamble.end_in(block, first_line)
         lines = plain_labels(block[start:])
         try:
@@ -47,7 +56,9 @@ def labelled_lines(stream: Readable, source: str) -> Iterator[LabelledLines]:
             labels = np.array([label for of_one in texts for label in of_one], np.int64)
         except (ValueError, OverflowError):
             raise changed(source) from None
-        yield LabelledLines(block[:start], lines, texts, labels, np.array(list(map(len, texts)), int))
+        is_start &= preamble.header is None
+        sizes = np.array(list(map(len, texts)), int)
+        yield LabelledLines(block[:start], is_start, lines, texts, labels, sizes)
 
 
 def find_labels(block: bytes) -> list[dict[int, bytes]]:
