@@ -319,6 +319,26 @@ def test_test_data_that_do_not_fit_decide_nothing(nights, is_first, pattern, mor
     assert nights.model.exists() != is_first
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize(
+    "text, reason",
+    [
+        ("77 900:1\n88 901:1\n", "2 of 2 true labels unknown to the model"),
+        ("77 1:1 3:1\n88 2:1 4:1\n", "2 of 2 true labels unknown to the model"),
+        ("1 900:1\n2 901:1\n", "2 of 2 feature values ignored"),
+        ("1\n2\n", "no instance has a feature"),
+    ],
+)
+def test_few_test_data_of_which_nothing_is_known_decide_nothing(nights, is_first, text, reason):
+    if not is_first:
+        nights.train(3, "-q")
+    nights.test.write_text(text)
+    result = nights.train(1, "-q")
+    assert (result.exit_code, nights.model.exists()) == (3, not is_first)
+    assert "does not fit" in (said := result.stderr.splitlines()[-1])
+    assert reason in said
+
+
 @pytest.mark.parametrize("more", [-1, 1])
 def test_test_labels_from_another_base_decide_nothing_though_few_are_unknown(nights, more):
     """The first and the last label are rare. The new model was accepted with a micro-F1 near 0."""

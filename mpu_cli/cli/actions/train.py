@@ -240,6 +240,8 @@ class _Gate:
         misfits = fitness.misfits(model)
         if counts.hits.sum() < _FEW * counts.truth.sum():
             misfits += fitness.shifts(model).values()
+        if fitness.unknown == fitness.entries or fitness.strange == fitness.annotations:  # few instances suffice
+            misfits.append("; ".join(fitness.notes(many=True)) or "no instance has a feature")
         if misfits:
             accepted, reason = False, f"the new model does not fit {shown(self.truth.file)}: {misfits[0]}"
         # Users move a model here to prevent its return.
