@@ -256,31 +256,33 @@ def top_scores(
 ) -> csr_array:
     """Return the largest scores of each instance; arguments and result as in `numpy_kernel.top_scores`."""
     strata = np.zeros(len(bias), np.int8) if strata is None else strata
-    shape = matrix.shape[0], int(strata.max()) + 1, min(top.most, len(bias))
-    columns, scores, counts = np.empty(shape, np.int32), np.empty(shape, np.float32), np.empty(shape[:2], np.int64)
+    n, sizes = matrix.shape[0], np.minimum(np.bincount(strata), top.most)  # the most kept of each stratum
+    starts = np.append(0, np.cumsum(sizes))
+    columns, scores = np.empty((n, starts[-1]), np.int32), np.empty((n, starts[-1]), np.float32)
+    counts = np.zeros((n, len(sizes)), np.int64)
     below = np.nextafter(np.float32(logit(top.least)), np.float32(-np.inf))
-    _keep_largest(*_arrays(matrix), *_arrays(weights), bias, strata, below, columns, scores, counts)
-    kept = np.arange(shape[2]) < counts[:, :, None]
-    indptr = np.append(0, np.cumsum(counts.sum(axis=1)))
-    largest = csr_array((scores[kept], columns[kept], indptr), shape=(len(counts), len(bias)))
+    _keep_largest(*_arrays(matrix), *_arrays(weights), bias, strata, below, starts, columns, scores, counts)
+    kept = np.arange(starts[-1]) < np.repeat(starts[:-1] + counts, sizes, axis=1)
+    largest = csr_array((scores[kept], columns[kept], np.append(0, np.cumsum(counts.sum(axis=1)))), (n, len(bias)))
     largest.sort_indices()
     return largest
 
 
 @compiled(fused=True)
-def _keep_largest(indptr, indices, values, w_indptr, w_indices, w_values, bias, strata, below, columns, scores, counts):
+def _keep_largest(
+    indptr, indices, values, w_indptr, w_indices, w_values, bias, strata, below, starts, columns, scores, counts
+):
     """Write each instance's largest scores above `below` in each stratum, descending, and their labels to arrays."""
-    n, n_strata, most = columns.shape
     z = np.empty_like(bias)
-    for i in range(n):
+    for i in range(len(counts)):
         z[:] = bias
         for p in range(indptr[i], indptr[i + 1]):
             j = indices[p]
             for t in range(w_indptr[j], w_indptr[j + 1]):
                 z[w_indices[t]] += values[p] * w_values[t]
-        for s in range(n_strata):
-            largest, labels = scores[i, s], columns[i, s]
-            count, bound = 0, below
+        for s in range(counts.shape[1]):
+            largest, labels = scores[i, starts[s] : starts[s + 1]], columns[i, starts[s] : starts[s + 1]]
+            count, most, bound = 0, len(largest), below
             for first in range(0, len(z), _TOGETHER):
                 part, of_part = z[first : first + _TOGETHER], strata[first : first + _TOGETHER]
                 above = 0
