@@ -138,12 +138,13 @@ class Concept:
     deprecated: bool = False
 
     def names_in(self, languages: Sequence[str]) -> tuple[str, ...]:
-        """Return the names in some languages, or else those without one, or else in the first one; the URI is last."""
-        there = [name for name in languages if name in self.names]
-        spoken = there or [name for name in ("", *sorted(self.names)) if name in self.names][:1] or languages[:1]
-        names = [TextIn.of(clean(self.names[code]), code) for code in spoken if code in self.names]
-        for code in dict.fromkeys((*spoken, "")):
-            names += [TextIn.of(clean(other), code) for other in self.others.get(code, ())]
+        """Return the names in some languages; preferred ones or else without one, or in any. The URI is last."""
+        there = [code for code in languages if code in self.names]
+        preferred = there or [code for code in ("", *sorted(self.names)) if code in self.names][:1]
+        texts = [(self.names[code], code) for code in preferred]
+        spoken = dict.fromkeys((*preferred, *languages, ""))
+        texts += [(other, code) for code in spoken for other in self.others.get(code, ())]
+        names = [TextIn.of(clean(text), code) for text, code in texts]
         return tuple(dict.fromkeys((*filter(None, names), self.uri)))
 
 

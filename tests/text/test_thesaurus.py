@@ -36,6 +36,9 @@ ENGLISH = [
 ]
 
 
+CONCEPT = f"{{}} <{SKOS}prefLabel> {{}} .\n"
+
+
 @pytest.fixture
 def read(tmp_path):
     """Read a thesaurus of this name and text."""
@@ -68,6 +71,13 @@ def test_another_language(read):
     assert [names[0] for names in labels.names] == ["Apfel", "Obst", "Nuss", "Apple", "Pear"]
 
 
+@pytest.mark.parametrize(("languages", "further"), [("de,en", ("Kunst",)), ("de", ("Kunst",)), ("en", ())])
+def test_a_further_name_in_a_language_that_the_preferred_name_is_not_in(read, languages, further):
+    of_art = f'<https://a.org/1> <{SKOS}altLabel> "Kunst"@de .\n' + CONCEPT.format("<https://a.org/1>", '"art"@en')
+    labels, _ = read("a.nt", of_art + CONCEPT.format("<https://a.org/2>", '"Welt"@de'), languages)
+    assert labels.names[0] == ("art", *further, "https://a.org/1")
+
+
 def test_a_table_of_annif(read):
     text = "uri,label_de,label_en,notation\n<https://x.org/2>,Birne,Pear,2\nhttps://x.org/1,Apfel,Apple,1\n"
     labels, _ = read("vocabulary.csv", text, "en")
@@ -78,9 +88,6 @@ def test_without_pyoxigraph_its_package_is_named(read, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     with refused(MpuError):
         read("a.ttl", TURTLE)
-
-
-CONCEPT = f"{{}} <{SKOS}prefLabel> {{}} .\n"
 
 
 @pytest.mark.parametrize(
