@@ -413,6 +413,8 @@ def command(file: str, output: str, as_json: bool, **chosen: Any) -> None:
     labels, like = chosen["labels"], chosen["like"]
     if chosen["group"] is not None and directory is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
+    if chosen["separator"] == "":
+        raise click.UsageError("--separator is empty; give what stands between two tags.")
     if like is not None:
         refuse_set(("labels", "language", *options_of(TextOptions)), "--like already decides that; leave {} out.")
     elif chosen["language"] is not None and (labels is None or not is_thesaurus(labels)):
