@@ -1,5 +1,8 @@
 """Everything else of the review page, in a browser."""
 
+import csv
+from itertools import product
+
 import pytest
 
 from mpu_cli.core.problem import HowDecided
@@ -167,6 +170,22 @@ def test_imports_what_a_spreadsheet_has_written(page, tmp_path):
     assert page.import_file(path).endswith(said)
     assert page.rows("suggested")["music"] == "yes"
     assert [cell[:2] for cell in cells(page.export())] == [(1, 2), (4, NOTHING_ELSE)]
+
+
+def test_imports_tables_with_other_separators(open_page, news, tmp_path):
+    (tmp_path / "tags").write_text('sports\n"Bread"; butter, jam\nthe arts\nart\n')
+    page = open_page(news, "--suggestions", tmp_path / "missing.tsv", "--labels", tmp_path / "tags")
+    names = LabelNames.of(read_names(tmp_path / "tags")[0])
+    rows = ["# by hand, in a spreadsheet"], ["note", "instance", "label", "verdict"], ["", "1", names.name(2), "yes"]
+    rows += ["", "", "", ""], ["# a, b", "4", "sports", "no"], ["# no row"]
+    for delimiter, quoting in product(",;\t", (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)):
+        with (tmp_path / "sheet.csv").open("w") as out:
+            csv.writer(out, delimiter=delimiter, quoting=quoting).writerows(rows)
+        assert page.import_file(tmp_path / "sheet.csv") == "sheet.csv: 2 decisions."
+        exported = read([page.export()], names)
+        assert [exported.instance.tolist(), exported.label.tolist()] == [[0, 3], [2, 1]]
+        page.run("localStorage.clear()")
+        page.open()
 
 
 def test_imports_labels_by_name(open_page, news, tmp_path):

@@ -319,21 +319,37 @@ function labelOf(text, labels, { most, numbers, names, written }, fail) {
   return found.length === 1 ? found[0] : fail(`“${text}” is the name of several labels; write the number of one`);
 }
 
+// The function that splits the rows of a table: at tabs, commas or semicolons, by the line that names its columns. Where
+// that has no tabs, or begins with a quotation mark, values may be in quotation marks.
+function splitter(header) {
+  const trimmed = (values) => values.map((value) => value.trim());
+  const plain = (line) => trimmed(line.split("\t"));
+  const quoting = (delimiter) => (line) => {
+    const each = new RegExp(`${delimiter}(?:"((?:[^"]|"")*)"|([^${delimiter}]*))`, "g");
+    const found = [...`${delimiter}${line}`.matchAll(each)];
+    return trimmed(found.map(([, quoted, other]) => quoted?.replace(/""/g, '"') ?? other));
+  };
+  const ways = [header.startsWith('"') ? quoting("\t") : plain, quoting(","), quoting(";")];
+  const fit = (way) => way(header).filter((name) => ["instance", "label", "verdict"].includes(name.toLowerCase())).length;
+  return ways.reduce((best, way) => (fit(way) > fit(best) ? way : best));
+}
+
 function parse(text, data) {
   const labels = labelsByName(data);
   const rows = [];
   const seen = new Map();
-  let [columns, numbered, kept] = [null, -1, []];
+  let [columns, numbered, kept, valuesOf] = [null, -1, [], null];
   const ids = new Map(data.items.filter(({ i }) => i !== undefined).map(({ n, i }) => [i, n]));
   text.replace(/^\ufeff/, "").split(/\r?\n/).forEach((line, i) => {
     const fail = (problem) => { throw new Error(`line ${i + 1}: ${problem}`); };
-    if (/^"?#/.test(line) && !(columns && /\t\s*\S/.test(line))) { // an id may begin with # too
+    if (/^"?#/.test(line) && !(columns && valuesOf(line).slice(1).some(Boolean))) { // an id may begin with # too
       const found = /^"?#\s*checksum\s+([0-9a-f]{64})/i.exec(line);
       if (found && found[1].toLowerCase() !== data.checksum) fail("this is a review of other data; its checksum differs");
       return;
     }
-    if (!line.trim()) return;
-    const fields = line.split("\t").map((field) => field.trim());
+    if (!/[^\s,;"]/.test(line)) return;
+    valuesOf ??= splitter(line);
+    const fields = valuesOf(line);
     if (!columns) {
       const names = fields.map((name) => name.toLowerCase());
       const label = !data.named && names.includes("number") ? "number" : "label";
