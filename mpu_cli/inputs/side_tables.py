@@ -21,7 +21,7 @@ from mpu_cli.core.frequency.label_frequency import EarlierEstimate
 from mpu_cli.core.predictions import refuse_large_predictions
 from mpu_cli.core.problem import InstanceGroups
 from mpu_cli.errors import InputError, counted, one_line
-from mpu_cli.names.label_names import LabelNames, is_number, label_of
+from mpu_cli.names.label_names import LabelNames, label_of
 from mpu_cli.names.lines import cell, read_each, text_lines
 from mpu_cli.names.naming import FOLDER, LABEL_FEATURES, there
 from mpu_cli.runtime.options import LEAST_FREQUENCY
@@ -106,11 +106,9 @@ def _parse(text: str, names: LabelNames | None) -> tuple[int, float]:
     """Return label and frequency; the label is a number, or a name, which may contain blanks and ``#``."""
     match = _FREQUENCY.search(text)
     label, c = (text[: match.start()].strip(), float(match[1])) if match else ("", 0.0)
-    if not LEAST_FREQUENCY <= c <= 1 or (names is None and not is_number(label)):
-        raise ValueError(
-            f"expected a label and its frequency, a number from {LEAST_FREQUENCY:g} to 1, such as: 12 0.4"
-            + " (--labels gives names of labels)" * (names is None)
-        )
+    if not LEAST_FREQUENCY <= c <= 1:
+        problem = f"expected a label and its frequency, a number from {LEAST_FREQUENCY:g} to 1, such as: 12 0.4"
+        raise ValueError(problem)
     return label_of(label, names), c
 
 

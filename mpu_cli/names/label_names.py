@@ -263,7 +263,7 @@ def label_of(text: str, names: LabelNames | None) -> int:
     if names is not None:
         return names.number(text)
     if (number := as_number(text)) is None:
-        raise ValueError(f"{quoted(text)} is not the number of a label")
+        raise ValueError(f"{quoted(text)} is not the number of a label; --labels gives names of labels")
     return number
 
 

@@ -45,7 +45,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.predictions import values_at
 from mpu_cli.core.problem import HowDecided
 from mpu_cli.errors import InputError, one_line, shown
-from mpu_cli.names.label_names import LabelNames, RecordIds, as_number, is_number, label_of, quoted
+from mpu_cli.names.label_names import LabelNames, RecordIds, as_number, label_of, quoted
 from mpu_cli.names.lines import cell, delimiter_of, first_repeated, meanings, text_lines, whole
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.streams import Source, Writable
@@ -159,47 +159,38 @@ def _undisputed(every: Decisions, ids: RecordIds | None, annotated: csr_array | 
     if annotated is not None:
         known = is_open & (every.instance < annotated.shape[0]) & (every.label < annotated.shape[1])
         is_open[known] = ~values_at(annotated, every.instance[known], every.label[known])
-    of_star = set(zip(every.instance[is_open].tolist(), every.label[is_open].tolist(), strict=True))
+    every_cell = list(zip(every.instance.tolist(), every.label.tolist(), strict=True))
+    of_star = [cell for cell, is_it in zip(every_cell, is_open, strict=True) if is_it]
     said: list[dict[tuple[int, int], tuple[bool, str, str]]] = []  # by cell: verdict, reviewer and place
     for file, name in enumerate(every.files):
         one = _each_once(_part(every, every.file == file), ids)
-        cells = list(zip(one.instance.tolist(), one.label.tolist(), strict=True))
-        lines = zip(one.line, cells, one.verdict, strict=True)
-        where = [
-            f"{shown(name)}:{line} {'* ' * (label == NOTHING_ELSE)}{YES if true else NO}"
-            for line, (_, label), true in lines
-        ]
-        said.append(dict(zip(cells, zip(one.verdict.tolist(), one.reviewer, where, strict=True), strict=True)))
+        words = np.where(one.verdict, YES, np.where(one.label == NOTHING_ELSE, f"{STAR} {NO}", NO))
+        where = [f"{shown(name)}:{line} {word}" for line, word in zip(one.line, words, strict=True)]
+        cells = zip(one.instance.tolist(), one.label.tolist(), strict=True)
+        own = dict(zip(cells, zip(one.verdict.tolist(), one.reviewer, where, strict=True), strict=True))
+        said.append({cell: star for cell in of_star if (star := own.get((cell[0], NOTHING_ELSE)))} | own)
     disputed: set[tuple[int, int]] = set()
     for (i, mine), (j, theirs) in combinations(enumerate(said), 2):
-        each = {
-            cell: [
-                of.get(cell) or of.get((cell[0], NOTHING_ELSE) if cell in of_star else cell) for of in (mine, theirs)
-            ]
-            for cell in {**mine, **theirs}
-            if cell[1] != NOTHING_ELSE
-        }
-        pairs = {cell: (one, other) for cell, (one, other) in each.items() if one and other}
-        others = sorted(cell for cell, (one, other) in pairs.items() if one[0] != other[0])
-        both = [(one, other) for one, other in pairs.values() if one[:2] != other[:2] or not one[1]]
+        both = [cell for cell in mine if cell in theirs and cell[1] != NOTHING_ELSE]
+        others = sorted(cell for cell in both if mine[cell][0] != theirs[cell][0])
+        both = [cell for cell in both if mine[cell][:2] != theirs[cell][:2] or not mine[cell][1]]
         if others:
             from sklearn.metrics import cohen_kappa_score  # slow to import
 
-            kappa = cohen_kappa_score(*([verdict for verdict, *_ in of] for of in zip(*both, strict=True)))
+            kappa = cohen_kappa_score([mine[cell][0] for cell in both], [theirs[cell][0] for cell in both])
             _log.warning(
                 f"{shown(every.files[i])} and {shown(every.files[j])} agree on {len(both) - len(others):,} of the "
                 f"{len(both):,} labels of instances that both decide (Cohen's kappa {kappa:.2f}); {len(others):,} are "
                 "left undecided: "
                 + "; ".join(
-                    f"label {label_text(cell[1], every.names)} of {_record(cell[0], ids)}: {pairs[cell][0][2]} and "
-                    f"{pairs[cell][1][2]}"
+                    f"label {label_text(cell[1], every.names)} of {_record(cell[0], ids)}: {mine[cell][2]} and "
+                    f"{theirs[cell][2]}"
                     for cell in others[:_MOST_DISPUTED]
                 )
                 + "; ..." * (len(others) > _MOST_DISPUTED)
             )
         disputed.update(others)
     left_out = disputed | {(instance, NOTHING_ELSE) for instance, _ in disputed}
-    every_cell = zip(every.instance.tolist(), every.label.tolist(), strict=True)
     return _part(every, np.array([cell not in left_out for cell in every_cell], bool)) if disputed else every
 
 
@@ -338,11 +329,6 @@ def label_number(text: str, number: str, names: LabelNames | None) -> int:
     """Return the label with a number or, given names, a name, perhaps beside its number; `NOTHING_ELSE` for ``*``."""
     if text == STAR:
         return NOTHING_ELSE
-    if names is None and not is_number(text):
-        raise ValueError(
-            f"label {quoted(text)} is not a label; labels are numbers as in the data, or * for all others; names need "
-            "--labels"
-        )
     label = label_of(text, names)
     if as_number(number) not in (None, label):
         raise ValueError(

@@ -152,30 +152,34 @@ class Rewriter:
             return [*kept, *(map(_number, added) if self._are_numbers else added)]
         if self._columns and self._list and added and not tags:
             return relisted(self._list, lambda tag: True, added)
-        if tags is None:
-            return None if self._form == "jsonl" else self._joined(added)
-        if listed(str(tags)) is not None:
-            return relisted(str(tags), is_removed, added)
-        parts = str(tags).split(self._fields.separator)
-        texts = [part.strip() for part in parts if not is_removed(part) and part.strip()]
+        if tags is None and self._form == "jsonl":
+            return None
+        text = "" if tags is None else str(tags)
+        if listed(text) is not None:
+            return relisted(text, is_removed, added)
+        separator = self._fields.separator
+        parts = text.split(separator)
+        kept = [part.strip() for part in parts if not is_removed(part) and part.strip()]
+        new = [*kept, *([f"<{tag}>" for tag in added] if self._is_corpus else added)]
         blank = " " if all(part.startswith(" ") for part in parts[1:]) and len(parts) > 1 else ""
-        return self._joined([*texts, *([f"<{tag}>" for tag in added] if self._is_corpus else added)], blank)
+        return _joined(new, separator, blank)
 
-    def _joined(self, tags: Iterable[str], blank: str = "") -> str:
-        tags, separator = list(tags), self._fields.separator
-        text = f"{separator}{blank}".join(tags)
-        try:
-            read = listed(text)
-        except ValueError:
-            read = []
-        if read is None:
-            read = [part.strip() for part in text.split(separator) if part.strip()]
-        if wrong := [tag for tag in tags if tag not in read]:
-            raise ValueError(
-                f"the tag {wrong[0]!r} cannot be written here: {text[:40]!r} would be read as other tags; lists, such "
-                'as ["a", "b"], can have it'
-            )
-        return text
+
+def _joined(tags: list[str], separator: str, blank: str) -> str:
+    """Return the text with these tags; ValueError if it would be read as other ones."""
+    text = f"{separator}{blank}".join(tags)
+    try:
+        read = listed(text)
+    except ValueError:
+        read = []
+    if read is None:
+        read = [part.strip() for part in text.split(separator)]
+    if wrong := [tag for tag in tags if tag not in read]:
+        raise ValueError(
+            f"the tag {wrong[0]!r} cannot be written here: {text[:40]!r} would be read as other tags; lists, such as "
+            '["a", "b"], can have it'
+        )
+    return text
 
 
 def _number(tag: str) -> object:
