@@ -188,22 +188,10 @@ def test_imports_tables_with_other_separators(open_page, news, tmp_path):
         page.open()
 
 
-def test_imports_labels_by_name(open_page, news, tmp_path):
-    (tmp_path / "tags").write_text("sports\n=1+1, 2\nthe arts\nthe arts\n")
-    page = open_page(news, "--suggestions", tmp_path / "missing.tsv", "--labels", tmp_path / "tags")
-    (tmp_path / "by-name.tsv").write_text(
-        'instance\tlabel\tverdict\n4\tsports\tyes\n1\t"\'=1+1, 2"\tyes\n1\tthe arts (4)\tno\n'
-    )
-    assert page.import_file(tmp_path / "by-name.tsv") == "by-name.tsv: 3 decisions."
-    assert sorted(cell[:2] for cell in cells(page.export())) == [(1, 2), (1, 4), (4, 1)]
-    (tmp_path / "bad.tsv").write_text("instance\tlabel\tverdict\n1\tthe arts\tyes\n")
-    problem = "line 2: “the arts” is the name of several labels; write the number of one"
-    assert page.import_file(tmp_path / "bad.tsv") == f"bad.tsv was not imported: {problem}."
-
-
 def test_imports_the_labels_that_mpu_reads(open_page, news, tmp_path):
-    """Names that are numbers, further names, URIs and the column `number`."""
-    (tmp_path / "tags").write_text("1\t003\tsports\thttps://x.org/1\n2\t04\n3\tCafe\u0301\n4\tart\n")
+    """Names that are numbers or formulas, of several labels, further names, URIs and the column `number`."""
+    of_labels = "003\tsports\thttps://x.org/1", "04", "Cafe\u0301", "art", "=1+1, 2", "the arts", "the arts"
+    (tmp_path / "tags").write_text("".join(f"{i}\t{name}\n" for i, name in enumerate(of_labels, 1)))
     page = open_page(news, "--suggestions", tmp_path / "missing.tsv", "--labels", tmp_path / "tags")
     names = LabelNames.of(read_names(tmp_path / "tags")[0])
     path, head = tmp_path / "by.tsv", "instance\tnumber\tlabel\tverdict\n"
@@ -211,6 +199,7 @@ def test_imports_the_labels_that_mpu_reads(open_page, news, tmp_path):
     for row, problem in {
         "1\t\t003\tyes": f"“003” {other}",
         "1\t\t04\tyes": f"“04” {other}",
+        "1\t\tthe arts\tyes": "“the arts” is the name of several labels; write the number of one",
         "1\t3\tart\tyes": "label “art” does not have the number 3; correct one of them",
     }.items():
         path.write_text(f"{head}{row}\n")
@@ -218,9 +207,15 @@ def test_imports_the_labels_that_mpu_reads(open_page, news, tmp_path):
             read([path], names)
         assert page.import_file(path) == f"by.tsv was not imported: line 2: {problem}."
     rows = "1\t\t003 (1)\tyes", "1\t2\t2\tyes", "2\t\tCaf\u00e9\tno", "2\t1\tsports\tyes"
-    rows += "4\t1\thttps://x.org/1\tno", "4\t4\tart\tyes", "4\t*\t*\tno"
+    rows += (
+        "4\t1\thttps://x.org/1\tno",
+        "4\t4\tart\tyes",
+        "4\t*\t*\tno",
+        '1\t\t"\'=1+1, 2"\tyes',
+        "1\t\tthe arts (7)\tno",
+    )
     path.write_text(head + "".join(f"{row}\n" for row in rows))
-    assert page.import_file(path) == "by.tsv: 7 decisions."
+    assert page.import_file(path) == "by.tsv: 9 decisions."
     read_by_mpu = read([path], names)
     exported = read([page.export()], names)
     for column in ("instance", "label", "verdict"):
