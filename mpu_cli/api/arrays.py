@@ -12,7 +12,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from mpu_cli.core.features import only_entries
+from mpu_cli.core.features import entry_rows, only_entries
 from mpu_cli.core.predictions import refuse_large_predictions, values_at
 from mpu_cli.core.problem import Answers, InstanceGroups, Problem, VerifiedLabels
 from mpu_cli.errors import DataError
@@ -73,7 +73,7 @@ class Annotations(Problem):
         verdicts = _cells(reviewed, shape, named.names, "reviewed", (-1, 0, 1))
         unknown = csr_array(shape, dtype=np.int8) if named.unknown is None else named.unknown
         left_out = csr_array(unknown + _cells(ignored, shape, named.names, "ignored", (0, 1)))
-        drawn, chances = _sampled(sampled, shape, named.names)
+        drawn, chances = _sampled(sampled, named)
         complete = drawn if fully_labelled is None else drawn | _mask(fully_labelled, "fully_labelled", n)
         occurs = np.zeros(width, bool)
         occurs[named.matrix.indices] = True
@@ -432,20 +432,22 @@ def _columns(matrix: csr_array, columns: np.ndarray) -> csr_array:
     return chosen
 
 
-def _sampled(sampled: Any, shape: tuple[int, ...], names: Any) -> tuple[np.ndarray, csr_array | None]:
+def _sampled(sampled: Any, named: Named) -> tuple[np.ndarray, csr_array | None]:
     """Return which instances were drawn at random, and each single cell's probability of being drawn."""
+    shape = named.matrix.shape
     if sampled is None:
         return np.zeros(shape[0], bool), None
     if not issparse(sampled) and np.ndim(sampled) == 1:
         return _mask(sampled, "sampled", shape[0]), None
-    chances = csr_array(checked(in_order_of(names, sampled, "sampled"), "sampled", dtype=np.float64), copy=True)
+    chances = csr_array(checked(in_order_of(named.names, sampled, "sampled"), "sampled", dtype=np.float64), copy=True)
     chances.sum_duplicates()
     if chances.shape != shape:
         raise DataError(f"sampled has shape {chances.shape}: give one value for each instance, or for each cell of y")
     if not ((chances.data >= 0) & (chances.data <= 1)).all():
         raise DataError("sampled: the probabilities with which cells were drawn are from 0 to 1")
     chances.eliminate_zeros()
-    whole = np.diff(chances.indptr) == shape[1]
+    whole = np.bincount(entry_rows(chances)[chances.data == 1], minlength=shape[0]) == shape[1]
+    whole &= bool(named.matrix[whole].nnz)  # questions, too, are sure if all cells without annotation are asked about
     return whole, csr_array(chances.multiply(~whole[:, None]))
 
 

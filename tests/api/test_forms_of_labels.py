@@ -252,7 +252,7 @@ def test_functions(halved):
 @pytest.mark.parametrize("made", [np.asarray, lambda S: Frame(S, range(3))])
 def test_classes_name_the_columns_of_what_has_no_names(halved, made):
     X, Y, S = halved
-    verified = {"reviewed": np.where(X > 1, 0, np.where(Y, 1, -1)), "sampled": np.full(Y.shape, 0.5), "ignored": X > 1}
+    verified = {"reviewed": np.where(X > 1, 0, np.where(Y, 1, -1)), "sampled": np.ones(Y.shape), "ignored": X > 1}
     others = {name: turned(values) for name, values in verified.items()}
     models = [MPUClassifier(**QUICK, classes=NAMES).fit(X, made(S), **given) for given in (verified, others)]
     np.testing.assert_array_equal(models[0].predict_proba(X), models[1].predict_proba(X))

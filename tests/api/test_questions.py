@@ -58,15 +58,15 @@ def test_the_next_questions(problem):
 
 
 @pytest.mark.slow
-def test_instances_all_of_whose_cells_were_drawn_are_a_sample(problem):
+def test_instances_all_of_whose_cells_were_surely_drawn_are_a_sample(problem):
     X, Y, S, _ = problem
     given = arrays(questions(X, S, 40), Y)
-    given["reviewed"][:30], given["sampled"][:30] = np.where(Y[:30], 1, -1), 0.05
+    given["reviewed"][:30], given["sampled"][:30] = np.where(Y[:30], 1, -1), 1
     found = MPUClassifier(**FAST).fit(X, S, **given).record_["c_by_people"]
     assert found["instances"] == 30
     assert 0 < found["answers"] <= 40
     alone = np.arange(600) < 30
-    verdicts, chances = given["reviewed"] * alone[:, None], 0.05 * np.broadcast_to(alone[:, None], Y.shape)
+    verdicts, chances = given["reviewed"] * alone[:, None], np.where(alone[:, None], 1.0, np.zeros(Y.shape))
     one, other = (MPUClassifier(**FAST).fit(X, S, reviewed=verdicts, sampled=of).c_ for of in (alone, chances))
     np.testing.assert_array_equal(one, other)
 
@@ -85,6 +85,17 @@ def test_c_by_answers_where_features_separate_labels_nearly_perfectly(n, prevale
     given = arrays(questions(X, S, 200), Y)
     found = MPUClassifier(**FAST).fit(X, S, **given).record_["c_by_people"]
     assert found["c"] == pytest.approx(S.sum() / Y.sum(), abs=0.025)
+
+
+@pytest.mark.parametrize("n", [200, 2000])  # the second: all cells without annotation
+def test_answers_for_a_single_label_are_not_taken_for_complete_instances(n):
+    X, Y, S = separable(1500, 0.3)
+    Y, S = Y[:, :1], S[:, :1]
+    given = arrays(questions(X, S, n), Y)
+    found = MPUClassifier(**FAST).fit(X, S, **given).record_["c_by_people"]
+    assert found["answers"] == np.count_nonzero(given["sampled"])
+    assert found["c"] == pytest.approx(S.sum() / Y.sum(), abs=0.05)
+    assert found["interval"][0] < S.sum() / Y.sum() < found["interval"][1]
 
 
 def test_cells_that_are_surely_false_are_not_claimed_after_answers():
