@@ -279,10 +279,9 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
         fields = _fields(line, names)
         if not fields or (not pairs and [field.lower() for field in fields] == ["narrower", "broader"]):
             return
-        if len(fields) != 2 or (names is None and not all(map(is_number, fields))):
+        if len(fields) != 2:
             raise ValueError(
-                "expected two labels, the narrower and the broader one, such as: 12 7"
-                + ("; --labels gives names of labels" if names is None else "; between names, put a tab")
+                "expected two labels, the narrower and the broader one, such as: 12 7; between names, put a tab"
             )
         pairs.append((number(fields[0]), number(fields[1])))
 

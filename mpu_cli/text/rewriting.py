@@ -143,7 +143,9 @@ class Rewriter:
             return clean(str(subject(tag))) in removed
 
         if tags is None and self._form == "jsonl":
-            tags = [] if added else None
+            if not added:
+                return None
+            tags = []
         if isinstance(tags, list):
             kept = [tag for tag in tags if not is_removed(tag)]
             are_objects = any(isinstance(tag, dict) for tag in tags) if tags else self._is_corpus
@@ -152,8 +154,6 @@ class Rewriter:
             return [*kept, *(map(_number, added) if self._are_numbers else added)]
         if self._columns and self._list and added and not tags:
             return relisted(self._list, lambda tag: True, added)
-        if tags is None and self._form == "jsonl":
-            return None
         text = "" if tags is None else str(tags)
         if listed(text) is not None:
             return relisted(text, is_removed, added)
