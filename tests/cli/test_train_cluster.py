@@ -40,6 +40,7 @@ def test_a_cluster_on_this_machine(files, tmp_path):
     again = train(*files, "-o", tmp_path / "two.mpu", "--cluster", "local:1:2", *large)
     assert again.returncode == 0
     assert re.search(r"^cluster    4 parts, 1 worker$", again.stdout, re.MULTILINE)
+    assert re.search(r"^levels     2$", again.stdout, re.MULTILINE)  # without a comparison of different instances
     models = [sorted(path.name for path in (tmp_path / name).glob("*.npz")) for name in ("news.mpu", "two.mpu")]
     assert models[0] == models[1]  # their names have checksums
 

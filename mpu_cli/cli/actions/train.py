@@ -39,6 +39,7 @@ from mpu_cli.cluster import Address
 from mpu_cli.core import stacking
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, STANDARDISED, Options
+from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.problem import hashes_of
 from mpu_cli.core.selection import TrainingResult
 from mpu_cli.errors import (
@@ -348,9 +349,10 @@ def _print_report(report: dict[str, Any]) -> None:
         lines = {"first of all": report["advice"], **lines}
     lines["c"] = _frequency(report)
     if "levels" in report:
+        lines["levels"] = f"{report['levels']}"
         by_level = " and ".join(f"{f1:.3f}" for f1 in report["expected_micro_f1_by_level"])
-        of_two = f"; expected micro-F1 of one and of two: {by_level}" * (" " in by_level)
-        lines["levels"] = f"{report['levels']}{of_two}"
+        if " " in by_level and "cluster" not in report and report["labels"] <= FEW_LABELS:  # else of other instances
+            lines["levels"] += f"; expected micro-F1 of one and of two: {by_level}"
     if "scaling" in report:
         by = "deviation" if report["scaling"] == STANDARDISED else "largest value"
         lines["features"] = f"each divided by its {by}"
