@@ -277,15 +277,18 @@ def with_thresholds(lines: bytes, ids: np.ndarray, thresholds: np.ndarray) -> by
     return first + comment + end + others
 
 
-def iter_predictions(source: str | Path, reading: Reading, run: Run) -> Iterator[Dataset]:
+def iter_predictions(
+    source: str | Path, reading: Reading, run: Run, threshold: float | None = None
+) -> Iterator[Dataset]:
     """Read predictions in chunks, like `svmlight.reader.iter_chunks`: label lists as labels, and scores as features.
 
-    Scores with thresholds also get label lists: the labels that reach their thresholds.
+    Scores with thresholds also get label lists: the labels that reach their thresholds, unless the caller applies a
+    threshold, which replaces them.
     """
-    preamble, reached = Preamble(), None
+    preamble, reached = Preamble() if threshold is None else None, None
     with open_input(source) as stream:
         reading = replace(reading, implicit_values=False, scores=True)
         for number, chunk in enumerate(iter_stream(stream, str(source), reading, run=run, preamble=preamble)):
-            if number == 0:
+            if number == 0 and preamble is not None:
                 reached = _choosing(preamble.next_line or b"")
             yield chunk if reached is None else Dataset(reached(chunk.features), chunk.features)

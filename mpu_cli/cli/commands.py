@@ -222,7 +222,8 @@ def _least(text: str) -> tuple[str, float]:
     option(
         "--threshold",
         Real(-LARGEST_POSITIVE, LARGEST_POSITIVE),
-        "For scores without thresholds: predict labels with at least this score.  [default: 0.5]",
+        "For scores: predict labels with at least this score.  [default: the thresholds of the model or the file, or "
+        "0.5]",
     ),
     option("--calibration", bool, "For scores: report the share of true labels by score."),
     reviewed_option("Evaluate on the completely reviewed random instances of this review file, with 90 % intervals."),
@@ -243,7 +244,8 @@ def evaluate() -> None:
     or both (3 3:0.91 7:0.5). Scores are needed for metrics of rankings.
 
     Several PREDICTIONS are compared with the first: differences have 95 % intervals by a paired bootstrap of the
-    instances, and a verdict by micro-F1 or the first of --metrics. The randomness of training is not included.
+    instances, and a verdict by micro-F1, or by the first of --metrics if micro_f1 is not among them. The randomness of
+    training is not included.
 
     \b
     Example:
@@ -532,7 +534,8 @@ def serve() -> None:
     option("--fill-implied", bool, "With --format svm: also fill in implied labels."),
     option("--why", bool, "Show the features that speak most for each suggestion."),
     suggestible_options,
-    Group("options", Options, declared_options(Options)),
+    # No label sets are predicted, so there is no threshold.
+    Group("options", Options, [of for of in declared_options(Options) if of.name != "threshold"]),
     run_options("seed", "jobs", "kernel"),
     training_files(label_features_option, scores_option),
     json_option,
@@ -592,7 +595,7 @@ def suggest() -> None:
     json_option,
     groups={
         "Common options": "output c levels labels reviewed jobs seed json quiet help",
-        "Learning": f"{LEARNING} cluster",
+        "Learning": f"{LEARNING} threshold cluster",
         "Knowledge about labels": KNOWLEDGE,
         "Replacing the model": "accept_on accept_margin accept_metric keep",
         "Input and output": "implicit_values oof history log_format verbose accept_warning",

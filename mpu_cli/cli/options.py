@@ -223,7 +223,7 @@ class GroupedCommand(click.Command):
 
 
 # Option groups of train and suggest.
-LEARNING = "loss features cost eta0 epochs folds same_fold sample threshold kernel"
+LEARNING = "loss features cost eta0 epochs folds same_fold sample kernel"
 KNOWLEDGE = "groups fully_labelled implied zero_based label_features prior"
 
 

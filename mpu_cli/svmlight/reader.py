@@ -324,7 +324,8 @@ def iter_stream(
 ) -> Iterator[Dataset]:
     """Read an open stream in chunks, as `iter_chunks` does. `source` is its name for errors.
 
-    `block_bytes`: number of bytes read at a time. `preamble`: filled in before the first chunk.
+    `block_bytes`: number of bytes read at a time. `preamble`: filled in before the first chunk; scores that
+    have other thresholds than its next line are then an error.
     """
     begins = Preamble() if preamble is None else preamble
 
@@ -333,7 +334,7 @@ def iter_stream(
             end = begins.end_in(block, first_line)
             if begins.next_line is None and end < len(block):
                 begins.next_line = block[end:].partition(b"\n")[0]
-            if reading.scores:
+            if preamble is not None:
                 begins.refuse_other_thresholds(block, first_line, source)
             yield block[end:], first_line + block.count(b"\n", 0, end)
 

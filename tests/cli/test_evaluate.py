@@ -154,7 +154,8 @@ def test_scores_that_are_joined_have_the_same_thresholds(run, files, tmp_path, f
     """The thresholds of the first part were taken for all."""
     for other, said in ((first, ""), ("# threshold 0.3", "error: joined:3: has other thresholds than the first line")):
         (tmp_path / "joined").write_text(f"7:0.9 {first}\n3:0.6\n7:0.9 {other}\n" + "7:0.6\n" * 97)
-        assert run("evaluate", "truth.svm", "joined", "--threshold", 0.5).stderr.startswith(said)
+        assert run("evaluate", "truth.svm", "joined").stderr.startswith(said)
+        assert run.json("evaluate", "truth.svm", "joined", "--threshold", 0.5)["threshold"] == 0.5
 
 
 def test_macro_f1_is_over_the_same_labels_for_all(report, files):

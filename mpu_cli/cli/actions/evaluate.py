@@ -94,10 +94,11 @@ class Truth:
             yield part, Dataset(*(csr_array((of.data, ids[of.indices], of.indptr), (len(part), width)) for of in both))
 
 
-def _pairs(name: str, model: bundle.TrainedModel | None, truth: Truth) -> Iterator[tuple[Dataset, Dataset]]:
+def _pairs(form: Form, model: bundle.TrainedModel | None, truth: Truth) -> Iterator[tuple[Dataset, Dataset]]:
     """Yield instances and their predictions (`bundle.predicting`); then report whether the model, if any, fits."""
     if model is None:
-        yield from lockstep(truth.chunks(), iter_predictions(name, truth.reading, truth.run), name)
+        predictions = iter_predictions(form.name, truth.reading, truth.run, form.threshold)
+        yield from lockstep(truth.chunks(), predictions, form.name)
         return
     fitness = Fitness()
     for true, predicted in truth.predicted(model):
@@ -106,9 +107,9 @@ def _pairs(name: str, model: bundle.TrainedModel | None, truth: Truth) -> Iterat
     if not fitness.entries:
         warn(f"{truth.file}: no instance has a feature, such as 1:0.5")
     for note in fitness.notes():
-        info(f"{name}: {note}")
+        info(f"{form.name}: {note}")
     for warning in fitness.warnings(model):
-        warn(f"{name}: {warning}")
+        warn(f"{form.name}: {warning}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,6 +156,8 @@ def evaluate_several(
     refuse_unreadable(name for name in predictions if not Path(name).is_dir())
     c = metrics.rates_of(truth)
     every = [_counted(name, truth, metrics, c, count) for name in predictions]
+    if metrics.threshold is not None and not any(one.gains for one in every):
+        raise MpuError(f"--threshold needs scores, and all PREDICTIONS have label lists; {_MAKE_SCORES}")
     values, differences = compare(every, c is not None, truth.run.seed)
     common = [name for name in values[0] if all(name in one for one in values)]
     if missing := [name for name in metrics.names or () if name not in common]:
@@ -190,7 +193,7 @@ def _counted(name: str, truth: Truth, metrics: Metrics, c: Propensities | None, 
     """Count one of several predictions."""
     model, form = _candidate(name, metrics.threshold)
     listed, over, gains = [], [], []
-    for true, predicted in _pairs(name, model, truth):
+    for true, predicted in _pairs(form, model, truth):
         cut = form.see(predicted)
         labels = true.labels if c is None else c.weighted(true.labels)
         listed.append((labels, predicted.labels))
@@ -247,7 +250,7 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
     frequencies = metrics.rates_of(truth)
     model, form = _candidate(predictions, metrics.threshold)
     comparison = Comparison(form, metrics.ks, propensities, metrics.calibration, frequencies)
-    pairs = _pairs(predictions, model, truth)
+    pairs = _pairs(form, model, truth)
     more: dict[str, Any] = {}
     if metrics.reviewed:
         (true, listed), all_names = _reviewed_pair(truth, pairs, metrics)
@@ -278,6 +281,8 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
         warn(_clipped(metrics))
     if propensities is not None and comparison.propensity_scored is None:
         raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
+    if metrics.threshold is not None and form.labels and not form.scores:
+        raise MpuError(f"--threshold needs scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
     if metrics.calibration:
         if (reliability := comparison.reliability) is None or not form.scores:
             raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")
