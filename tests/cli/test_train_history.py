@@ -67,9 +67,11 @@ def test_a_failed_training_adds_its_error(run, tmp_path, history):
     (tmp_path / "x.svm").write_text("word 1:1\n")
     failed = run("train", tmp_path / "x.svm", "--history", history)
     assert failed.exit_code == 1
-    (entry,) = records(history.read_text())
-    assert entry["file"] == str(tmp_path / "x.svm")
-    assert f"error: {entry['error']}\n" == failed.stderr
+    absent = run("train", tmp_path / "absent.svm", "--history", history)
+    assert absent.exit_code == 1
+    for entry, name, result in zip(records(history.read_text()), ("x", "absent"), (failed, absent), strict=True):
+        assert entry["file"] == str(tmp_path / f"{name}.svm")
+        assert f"error: {entry['error']}\n" == result.stderr
 
 
 def test_a_line_that_was_cut_short_is_not_continued(run, tiny, history):
@@ -91,6 +93,15 @@ def test_trainings_at_the_same_time_do_not_mix_their_lines(history):
         process.join()
         assert process.exitcode == 0
     assert len(records(history.read_text())) == 400
+
+
+def test_a_history_is_written_to_what_has_no_end_or_no_content(run, tiny):
+    read_end, write_end = os.pipe()
+    run.ok("train", tiny, *QUICK, "-q", "--history", f"/dev/fd/{write_end}")
+    os.close(write_end)
+    with os.fdopen(read_end) as pipe:
+        assert len(records(pipe.read())) == 1
+    run.ok("train", tiny, *QUICK, "-q", "--history", os.devnull)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="has no device that is full")  # noqa: PTH110

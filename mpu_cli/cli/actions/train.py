@@ -427,11 +427,13 @@ def append(path: Path, entry: dict[str, Any]) -> None:
     try:
         with path.open("ab+", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            if file.seek(0, os.SEEK_END) and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
+            is_regular = path.is_file()  # not a pipe or a device
+            if is_regular and file.seek(0, os.SEEK_END) and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
                 line = b"\n" + line
             if file.write(line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(file)
+            if is_regular:
+                os.fsync(file)
     except OSError as error:
         raise MpuError(f"{path}: the model is saved, but the history could not be written: {error.strerror}") from error
 
