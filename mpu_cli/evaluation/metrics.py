@@ -285,7 +285,7 @@ class Reliability:
         if len(p) and not (p.min() >= 0 and p.max() <= 1):
             wrong = p[(p < 0) | (p > 1)][0]
             raise MpuError(f"the score {wrong:g} is not a probability; calibration needs scores from 0 to 1")
-        number = np.minimum((p * _BINS).astype(int), _BINS - 1)
+        number = np.searchsorted(np.arange(1, _BINS, dtype=np.float32) / _BINS, scores.data, side="right")
         self.cells += np.bincount(number, minlength=_BINS)
         hit = entries_in(scores, truth)
         self.true += np.bincount(number[hit], minlength=_BINS)
@@ -301,15 +301,16 @@ class Reliability:
         """Report each bin.
 
         Returns: ``from``, ``to``, ``scores`` (their number), ``mean`` (of the scores), ``true`` (the true
-        share) and its 90 % interval by chance, ``low`` to ``high``. Shares may exceed 1 if c is too small.
+        share) and its 90 % interval by chance, ``low`` to ``high``. Shares may exceed 1 if c is too small. Those of
+        a bin without scores are NaN.
         """
         expected, true = self.total
         low, high = wilson(self.true, np.maximum(self.cells, 1), Z_90)  # annotated
         stands = np.where(self.true, divide(true, self.true), 1)  # how many labels an annotation in the bin represents
         ends = np.maximum(low, 0) * stands, high * stands
-        means = divide(expected, self.cells), divide(true, self.cells)
+        shares = np.where(self.cells, [divide(expected, self.cells), divide(true, self.cells), *ends], np.nan)
         edges = [b / _BINS for b in range(_BINS + 1)]
-        columns = edges[:-1], edges[1:], *(column.tolist() for column in (self.cells, *means, *ends))
+        columns = edges[:-1], edges[1:], *(column.tolist() for column in (self.cells, *shares))
         names = "from", "to", "scores", "mean", "true", "low", "high"
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 

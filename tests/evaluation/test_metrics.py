@@ -109,6 +109,14 @@ def test_labels_without_a_score_are_not_counted():
     assert [(row["scores"], row["true"]) for row in rows] == [(1, 0), (1, 1)]
 
 
+def test_a_score_is_in_the_bin_of_its_decimal_number_and_an_empty_bin_has_no_shares():
+    reliability = Reliability()
+    scores = np.array([[*np.arange(11) / 10, 0.3, 0.6, 0.7]], np.float32)
+    reliability.add(csr_array(scores.shape, dtype=bool), csr_array(scores))
+    assert [row["scores"] for row in reliability.rows()] == [0, 1, 1, 2, 1, 1, 2, 2, 1, 2]
+    assert all(np.isnan(reliability.rows()[0][name]) for name in ("mean", "true", "low", "high"))
+
+
 @pytest.mark.parametrize("score", [-0.1, 1.1, 30.0])
 def test_a_score_that_is_no_probability_is_an_error(score):
     with refused(MpuError):
