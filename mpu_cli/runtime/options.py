@@ -33,6 +33,8 @@ LEAST_WEIGHT, LARGEST_WEIGHT = 1e-6, 1e6
 MOST_LEVELS = 100
 MOST_EPOCHS = 10**6
 MOST_INSTANCES = 10**12
+# Larger limits of whole numbers exist for technical reasons, and are shown only to those who exceed them.
+_MOST_SHOWN = 10**9
 _PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
 
@@ -103,14 +105,18 @@ class Real(Kind):
         except ValueError:
             number = math.nan
         if not self.includes(number):
-            raise self._refused(text, f"{self._called} {self.range}")
+            raise self._refused(text, self._expected(number))
         return self._checked(number)
 
     def _checked(self, value: Any) -> Any:
         of_type, plain = self._type
         if not isinstance(value, of_type) or isinstance(value, bool) or not self.includes(value):
-            raise self._refused(value, f"{self._called} {self.range}")
+            raise self._refused(value, self._expected(value))
         return plain(value)
+
+    def _expected(self, value: Any) -> str:
+        is_beyond = isinstance(value, int) and self.most is not None and value > self.most > _MOST_SHOWN
+        return f"{self._called} " + (f"up to {self.most:,}" if is_beyond else self.range)
 
     def includes(self, value: Any) -> Any:
         """Whether a number, or each number in an array, is finite and in the range."""
@@ -122,8 +128,7 @@ class Real(Kind):
         least, most = (f"{end:,}" if isinstance(end, int) else f"{end:g}" for end in (self.least, self.most or 0))
         if self.least == LEAST_FREQUENCY:
             return f"above 0 and at most {most}"
-        # Very large limits exist for technical reasons, and do not help users.
-        has_most = self.most is not None and (self.type == "float" or self.most <= 10**9)
+        has_most = self.most is not None and (self.type == "float" or self.most <= _MOST_SHOWN)
         return f"from {least}" + f" to {most}" * has_most
 
 

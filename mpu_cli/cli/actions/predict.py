@@ -95,9 +95,10 @@ def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: 
     Raises InputError (a record is bad, or the model has no vectoriser).
     """
     if model.packed_vectorizer is None:
+        has_texts = "is a directory of texts" if not texts and Path(source).is_dir() else "has texts"
         raise InputError(
             source,
-            "has texts, but the model was trained on vectors; give vectors in a file such as new.svm (if mpu vectorize "
+            f"{has_texts}, but the model was trained on vectors; give vectors in a file such as new.svm (if mpu vectorize "
             "made the training data, its --like makes these too)",
         )
     from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; vectors do not need it
