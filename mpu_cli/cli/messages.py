@@ -183,11 +183,9 @@ def as_json(value: Any) -> Any:
 
 
 def print_table(rows: list[list[Any]]) -> None:
-    """Print rows of equal length in aligned columns, None as nothing. The first column is aligned left, others right."""
+    """Print rows of equal length in aligned columns. The first column is aligned left, the others right."""
     # Sums in another order differ in the 16th digit: where they are ties, rounding to 12 first makes them the same.
-    rows = [
-        [round(cell, 12) if isinstance(cell, float) else "" if cell is None else cell for cell in row] for row in rows
-    ]
+    rows = [[round(cell, 12) if isinstance(cell, float) else cell for cell in row] for row in rows]
     cells = [[f"{cell:.4f}" if isinstance(cell, float) else for_terminal(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for first, *others in cells:
@@ -235,9 +233,9 @@ def print_values(report: Any) -> None:
     print_lines({name: _written(value) for name, value in values.items() if name not in tables})
     for number, (name, rows) in enumerate(tables.items(), len(values) - len(tables)):
         click.echo("\n" * bool(number) + for_terminal(name))
-        flat = [_flat(row) for row in rows]
+        flat = [present(**_flat(row)) for row in rows]
         columns = list(dict.fromkeys(column for row in flat for column in row))
-        print_table([columns, *([row.get(column) for column in columns] for row in flat)])
+        print_table([columns, *([row.get(column, "") for column in columns] for row in flat)])
 
 
 def _flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -98,8 +98,8 @@ def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: 
         has_texts = "is a directory of texts" if not texts and Path(source).is_dir() else "has texts"
         raise InputError(
             source,
-            f"{has_texts}, but the model was trained on vectors; give vectors in a file such as new.svm (if mpu vectorize "
-            "made the training data, its --like makes these too)",
+            f"{has_texts}, but the model was trained on vectors; give vectors in a file such as new.svm (if mpu "
+            "vectorize made the training data, its --like makes these too)",
         )
     from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second; vectors do not need it
 
