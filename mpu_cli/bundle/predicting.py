@@ -10,7 +10,7 @@ without a threshold is never predicted. No line is added, so line i is still the
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -233,8 +233,7 @@ def select(predictions: Predictions, thresholds: np.ndarray, top_k: int | None, 
 
 
 _NUMBER = rb"-?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf)"
-_ONE = re.compile(rb"# threshold (" + _NUMBER + rb")\s*")
-_EACH = re.compile(rb"# thresholds((?: [0-9]{1,10}:" + _NUMBER + rb")+)\s*")
+_THRESHOLDS = re.compile(rb"# threshold(?: (" + _NUMBER + rb")|s((?: [0-9]{1,10}:" + _NUMBER + rb")+))\s*")
 
 
 def _choosing(line: bytes) -> Callable[[csr_array], csr_array] | None:
@@ -242,25 +241,21 @@ def _choosing(line: bytes) -> Callable[[csr_array], csr_array] | None:
 
     The function returns bool, shape (n, Q).
     """
-    comment = b"#" + line.partition(b"#")[2]
-    if (one := _ONE.fullmatch(comment)) is not None:
-        of_all = _of_32_bits([float(one[1])])[0]
-        return lambda scores: over(scores, of_all)
-    if (each := _EACH.fullmatch(comment)) is None:
+    found = _THRESHOLDS.fullmatch(b"#" + line.partition(b"#")[2])
+    if found is None:
         return None
-    pairs = sorted((int(label), float(value)) for label, value in (pair.split(b":") for pair in each[1].split()))
-    ids, values = np.array([label for label, _ in pairs]), _of_32_bits([value for _, value in pairs])
+    pairs = sorted((int(label), float(value)) for label, value in (p.split(b":") for p in (found[2] or b"").split()))
+    ids = np.array([*(label for label, _ in pairs), -1])
+    with np.errstate(over="ignore"):  # values beyond the range become infinite
+        values = np.array(
+            [*(value for _, value in pairs), float(found[1] or np.inf)], np.float32
+        )  # the last: of others
 
     def reached(scores: csr_array) -> csr_array:
-        place = np.searchsorted(ids, scores.indices).clip(max=len(ids) - 1)
-        return over(scores, np.where(ids[place] == scores.indices, values[place], np.float32(np.inf)))
+        place = np.searchsorted(ids[:-1], scores.indices)
+        return over(scores, values[np.where(ids[place] == scores.indices, place, -1)])
 
     return reached
-
-
-def _of_32_bits(values: Sequence[float]) -> np.ndarray:
-    with np.errstate(over="ignore"):  # values beyond the range become infinite
-        return np.array(values, np.float32)
 
 
 def with_thresholds(lines: bytes, ids: np.ndarray, thresholds: np.ndarray) -> bytes:
