@@ -245,11 +245,10 @@ def _choosing(line: bytes) -> Callable[[csr_array], csr_array] | None:
     if found is None:
         return None
     pairs = sorted((int(label), float(value)) for label, value in (p.split(b":") for p in (found[2] or b"").split()))
-    ids = np.array([*(label for label, _ in pairs), -1])
+    pairs.append((-1, float(found[1] or np.inf)))  # of all other labels
+    ids = np.array([label for label, _ in pairs])
     with np.errstate(over="ignore"):  # values beyond the range become infinite
-        values = np.array(
-            [*(value for _, value in pairs), float(found[1] or np.inf)], np.float32
-        )  # the last: of others
+        values = np.array([value for _, value in pairs], np.float32)
 
     def reached(scores: csr_array) -> csr_array:
         place = np.searchsorted(ids[:-1], scores.indices)
