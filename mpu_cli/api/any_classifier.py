@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 from scipy.special import expit
+from sklearn import config_context
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.dummy import DummyClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_consistent_length, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
@@ -34,6 +36,8 @@ from mpu_cli.runtime.run import Run
 # Training targets of unannotated cells.
 NEGATIVE, WEIGHTED = "negative", "weighted"
 UNANNOTATED = (NEGATIVE, WEIGHTED, AUTO)
+# The logistic function of decision values up to this keeps their order in float32; larger ones are divided.
+_LARGEST_DECISION = 15.0
 # Computes the targets of some instances from their out-of-fold scores and their row numbers.
 Soften = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -62,9 +66,9 @@ def _of_one(estimator: Any, X: Any, target: np.ndarray) -> Any:
     how = {} if (weights == 1).all() else {weight_parameter(estimator): weights}
     if not get_tags(estimator).target_tags.single_output:
         y = y[:, None]
-    return clone(estimator).fit(
-        X if np.array_equal(rows, np.arange(len(target))) else _safe_indexing(X, rows), y, **how
-    )
+    part = X if np.array_equal(rows, np.arange(len(target))) else _safe_indexing(X, rows)
+    with config_context(enable_metadata_routing=False):  # with it, each step of a pipeline must request weights
+        return clone(estimator).fit(part, y, **how)
 
 
 def weight_parameter(estimator: Any) -> str:
@@ -98,52 +102,80 @@ def held_out(
     kin: np.ndarray | None,
     soften: Soften | None = None,
     parallel: Parallel | None = None,
-) -> np.ndarray:
-    """Score each instance by classifiers that have not seen it: float32, shape (n, q).
+) -> tuple[np.ndarray, float]:
+    """Score each instance by classifiers that have not seen it: float32, shape (n, q); and return the scale of scores.
 
     `how`: the number of folds, and the seed for dealing them.
     `kin`: int, shape (n,): instances with equal numbers stay in one fold; None: all differ.
     With `soften`, they learn the targets that it computes from the scores of a nested cross-validation.
     """
 
-    def of_fold(test: np.ndarray) -> np.ndarray:
+    def of_fold(test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         train = without(test, len(targets))
         part, aims = _safe_indexing(X, train), targets[train]
         if soften is not None:
             among = None if kin is None else kin[train]
-            aims = soften(held_out(estimator, part, aims, how, among), train)
-        return scores(fit_copies(estimator, part, aims), _safe_indexing(X, test), targets.shape[1])
+            aims = soften(held_out(estimator, part, aims, how, among)[0], train)
+        return values(fit_copies(estimator, part, aims), _safe_indexing(X, test), targets.shape[1])
 
     folds = deal(len(targets), *how, kin)
     scored = np.empty(targets.shape, np.float32)
     with warnings.catch_warnings():  # the training on all instances warns
         warnings.simplefilter("ignore", MpuWarning)
-        scored[np.concatenate(folds)] = np.concatenate((parallel or Parallel())(map(delayed(of_fold), folds)))
-    return scored
+        found = (parallel or Parallel())(map(delayed(of_fold), folds))
+    scale = scale_of(found)
+    for test, of_test in zip(folds, found, strict=True):
+        scored[test] = scores(of_test, scale)
+    return scored, scale
 
 
-def scores(learned: list[Any], X: Any, q: int) -> np.ndarray:
-    """Score q labels, by one classifier for all or one for each: float32, n x q, from 0 to 1.
+def values(learned: list[Any], X: Any, q: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values of q labels, by one classifier for all or one for each, n x q; and which are decision values.
 
-    Scores are probabilities, the logistic function of decision values, the share of votes, or else the predictions.
+    The others are probabilities, the share of votes, or else the predictions: float32, from 0 to 1.
     """
-    return np.hstack([_scores(model, X, q // len(learned)) for model in learned])
+    parts = [part for model in learned for part in _parts(model)]
+    found = np.hstack([_values(part, X, q // len(parts)) for part in parts])
+    return found, np.repeat([_method(part) == "decision_function" for part in parts], q // len(parts))
 
 
-def _scores(estimator: Any, X: Any, q: int) -> np.ndarray:
-    if hasattr(estimator, "predict_proba"):
-        p, classes = estimator.predict_proba(X), estimator.classes_
-        if q == 1 and not isinstance(p, list) and not isinstance(classes, list):
-            p, classes = [p], [classes]
-        if isinstance(p, list):  # for each label, the probability of each class
-            p = np.stack([of_label @ (np.asarray(own) == 1) for of_label, own in zip(p, classes, strict=True)], 1)
-    elif hasattr(estimator, "decision_function"):
-        p = expit(estimator.decision_function(X))
-    elif getattr(estimator, "voting", "") == "hard":
-        p = np.mean(estimator.transform(X), axis=1)  # the share of the votes
-    else:
-        p = estimator.predict(X)
-    return np.asarray(p, np.float32).reshape(-1, q)
+def scale_of(found: list[tuple[np.ndarray, np.ndarray]]) -> float:
+    """Return the number by which to divide decision values, given by `values`, so that they are at most 15; or 1."""
+    decisions = (np.abs(part[:, are_decisions]) for part, are_decisions in found)
+    return max(1.0, *(float(part.max(initial=0, where=np.isfinite(part))) / _LARGEST_DECISION for part in decisions))
+
+
+def scores(found: tuple[np.ndarray, np.ndarray], scale: float) -> np.ndarray:
+    """Return `values` as scores from 0 to 1: the logistic function of the decision values by scale; float32, n x q."""
+    return np.where(found[1], expit(found[0] / scale), found[0]).astype(np.float32)
+
+
+def _parts(model: Any) -> list[Any]:
+    """Return the classifier of each label, if there are only these to give decision values; else the model."""
+    return model.estimators_ if isinstance(model, MultiOutputClassifier) and _method(model) == "predict" else [model]
+
+
+def _method(estimator: Any) -> str:
+    """Return the name of the method that scores labels."""
+    if getattr(estimator, "voting", "") == "hard":
+        return "transform"
+    return next(name for name in ("predict_proba", "decision_function", "predict") if hasattr(estimator, name))
+
+
+def _values(estimator: Any, X: Any, q: int) -> np.ndarray:
+    method = _method(estimator)
+    found = getattr(estimator, method)(X)
+    if method == "decision_function":
+        return np.asarray(found).reshape(-1, q)
+    if method == "transform":
+        found = np.mean(found, axis=1)  # the share of the votes
+    if method == "predict_proba":
+        classes = estimator.classes_
+        if q == 1 and not isinstance(found, list) and not isinstance(classes, list):
+            found, classes = [found], [classes]
+        if isinstance(found, list):  # for each label, the probability of each class
+            found = np.stack([p @ (np.asarray(own) == 1) for p, own in zip(found, classes, strict=True)], 1)
+    return np.asarray(found, np.float32).reshape(-1, q)
 
 
 def suited(classifiers: list[Any], matrix: csr_array) -> csr_array | np.ndarray:
@@ -167,7 +199,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     Parameters
     ----------
     estimator : classifier
-        With `predict_proba` or `decision_function`.
+        With `predict_proba` or `decision_function`; if decision values exceed 15, all are divided by one number.
     c : float, array_like of shape (q,), dict or "auto"
         Label frequency; labels that are missing from a dict by name, or are NaN, get an estimate. auto: estimated, as
         by `estimate_c`, or from people's decisions if `fit` gets `sampled`.
@@ -251,7 +283,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     ) -> "IncompleteLabelClassifier":
         """Learn from annotated instances.
 
-        Warns with MpuWarning if the data do not determine c.
+        Warns with MpuWarning if the data do not determine c, or the estimator only predicts labels.
 
         Parameters
         ----------
@@ -274,6 +306,12 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         chosen = parameters.of_estimator(MPUClassifier(**given), named)
         (X,), run, options = indexable(X), parameters.run_of(chosen), parameters.options(chosen, annotations)
         evidence = self._fit_by_scores(X, annotations, options, run, unannotated)
+        if any(_method(part) == "predict" for model in self.estimators_ for part in _parts(model)):
+            text = (
+                f"{type(self.estimator).__name__} has neither predict_proba nor decision_function: labels that it "
+                "predicts cannot be ranked, and c and thresholds are rough; give an estimator that has one"
+            )
+            warnings.warn(text, MpuWarning, stacklevel=2)
         estimates, rates = evidence.estimates, evidence.frequency.rates
         parameters.warn_of(estimates, annotations)
         thresholds, expected = evidence.decision(annotations.labels, options.threshold)
@@ -304,7 +342,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         predict = partial(held_out, estimator, X, targets, (n_folds, run.seed), joined(kin, problem.same_fold))
         parallel = Parallel(self.n_jobs, verbose=self.verbose)
         with run.step("predicting out of fold"):
-            self._scores = predict(parallel=parallel)
+            self._scores, self._scale = predict(parallel=parallel)
         evidence = Evidence.of_scores(self._scores, replace(problem, kin=kin), options, run)
         frequency, self.weighted_ = evidence.frequency, False
 
@@ -319,13 +357,13 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         if unannotated != NEGATIVE and weight_parameter(estimator) and (frequency.rates < 1).any():
             soft = soften(self._scores, np.arange(len(targets)))
             with run.step("predicting out of fold with weights"):
-                others = predict(soften, parallel)
+                others, scale = predict(soften, parallel)
             calibration = calibrated_by(HeldOut(others, labels, frequency))
             by_weights = replace(evidence, probabilities=calibration(others), calibration=calibration)
             f1, without_weights = (one.decision(labels, options.threshold)[1].f1 for one in (by_weights, evidence))
             self.weighted_ = unannotated == WEIGHTED or f1 > without_weights
             if self.weighted_:
-                targets, self._scores, evidence = soft, others, by_weights
+                targets, self._scores, self._scale, evidence = soft, others, scale, by_weights
         with run.step("learning"):
             self.estimators_ = fit_copies(estimator, X, targets)
         return evidence
@@ -350,7 +388,8 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         check_is_fitted(self)
         calibration = self._evidence.calibration
         assert calibration is not None  # scores are always calibrated
-        return self._annotations.widened(calibration(scores(self.estimators_, X, self._annotations.labels.shape[1])))
+        found = values(self.estimators_, X, self._annotations.labels.shape[1])
+        return self._annotations.widened(calibration(scores(found, self._scale)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,13 +4,17 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from scipy.sparse import csr_array
+from scipy.special import expit
+from scipy.stats import spearmanr
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import cross_val_predict
-from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multiclass import OneVsRestClassifier, OutputCodeClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -26,7 +30,7 @@ from mpu_cli import (
     missing_labels,
     unannotated_posterior,
 )
-from mpu_cli.api.any_classifier import fit_copies, scores
+from mpu_cli.api.any_classifier import fit_copies, values
 from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.core.validation import deal, without
 from mpu_cli.errors import MpuWarning
@@ -78,6 +82,32 @@ def test_scores_are_those_of_scikit_learn_out_of_fold(halved):
     np.testing.assert_allclose(model.out_of_fold_scores_, expected, rtol=1e-5)
 
 
+class Large(LinearSVC):
+    """With decision values whose logistic function is 0 or 1 in float32."""
+
+    def decision_function(self, X):
+        return 1e4 * super().decision_function(X)
+
+
+def test_large_decision_values_keep_their_order(halved):
+    X, _, S = halved
+    plain, large = (IncompleteLabelClassifier(of).fit(X, S) for of in (LinearSVC(), Large()))
+    assert spearmanr(large.out_of_fold_scores_, plain.out_of_fold_scores_, axis=None).statistic > 0.9999
+    new = X + np.random.default_rng(5).normal(scale=0.2, size=X.shape)
+    np.testing.assert_allclose(large.predict_proba(new), plain.predict_proba(new), atol=0.02)
+    decisions = OneVsRestClassifier(LinearSVC()).fit(X[1::2], S[1::2]).decision_function(X[::2])
+    folds = IncompleteLabelClassifier(LinearSVC(), folds=2).fit(X, S, same_fold=np.arange(len(S)) % 2)
+    np.testing.assert_array_equal(folds.out_of_fold_scores_[::2], expit(decisions).astype(np.float32))
+
+
+def test_an_estimator_that_only_predicts_labels_is_warned_of_unless_those_of_its_labels_do_more(halved):
+    X, _, S = halved
+    one, several = (IncompleteLabelClassifier(by).fit(X, S) for by in (LinearSVC(), MultiOutputClassifier(LinearSVC())))
+    np.testing.assert_array_equal(several.predict_proba(X), one.predict_proba(X))
+    with pytest.warns(MpuWarning, match="OutputCodeClassifier has neither predict_proba nor decision_function"):
+        IncompleteLabelClassifier(OutputCodeClassifier(TREE)).fit(X, S)
+
+
 def test_verdicts_teach_and_are_not_listed_as_missing(halved):
     X, Y, S = halved
     reviewed = np.where(np.arange(len(Y))[:, None] < 300, np.where(Y, 1, -1), 0)
@@ -121,6 +151,14 @@ def test_weights_are_those_of_elkan_and_noto(separate):
     w = np.where(S, 1, unannotated_posterior(p, 0.3))[:, 0]
     twice = LogisticRegression().fit(np.vstack([X, X]), np.repeat([1, 0], len(X)), np.concatenate([w, 1 - w]))
     np.testing.assert_allclose(model.estimators_[0].coef_, twice.coef_, atol=1e-3)
+
+
+def test_weights_reach_a_pipeline_under_metadata_routing(halved):
+    X, _, S = halved
+    model = IncompleteLabelClassifier(make_pipeline(StandardScaler(), LogisticRegression()), unannotated="weighted")
+    expected = model.fit(X, S).predict_proba(X)
+    with config_context(enable_metadata_routing=True):
+        np.testing.assert_array_equal(clone(model).fit(X, S).predict_proba(X), expected)
 
 
 def test_an_estimator_without_weights_takes_annotations_as_they_are(halved):
@@ -229,4 +267,4 @@ def test_texts_and_names():
 def test_a_label_with_one_known_value_has_that_score_and_an_unknown_one_none(target, score):
     """As in a fold whose training instances are all annotated, or all ignored."""
     learned = fit_copies(TREE, np.eye(3), np.full((3, 1), target))
-    assert scores(learned, np.eye(3), 1).tolist() == [[score]] * 3
+    assert values(learned, np.eye(3), 1)[0].tolist() == [[score]] * 3

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import is_classifier
 
-from mpu_cli.api.any_classifier import fit_copies, scores, suited
+from mpu_cli.api.any_classifier import fit_copies, scale_of, scores, suited, values
 from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.problem import kin_of
@@ -172,5 +172,6 @@ class Classifiers:
         self.q = S.shape[1]
 
     def predict(self, X: csr_array) -> np.ndarray:
-        """Return probabilities, or the logistic function of decision values."""
-        return scores(self.fitted, suited(self.fitted, X), self.q)
+        """Return probabilities, or the logistic function of decision values, divided by a number if some are large."""
+        found = values(self.fitted, suited(self.fitted, X), self.q)
+        return scores(found, scale_of([found]))

@@ -167,3 +167,5 @@ def test_decisions_are_made_probabilities(problem):
     found = fit(problem, "sklearn.svm:LinearSVC", seed=3).predict(others)
     assert_allclose(found, expit(machine.decision_function(others)), rtol=1e-5)
     assert ((found >= 0.5) == machine.predict(others)).all()
+    large = fit((X * 1e4, S, others), "sklearn.linear_model:SGDClassifier").predict(others * 1e4)
+    assert len(np.unique(large)) > 0.9 * large.size
