@@ -17,6 +17,7 @@ from mpu_cli.core.frequency.estimators import (
     NEARLY_COMPLETE,
     WIDEST,
     Z_90,
+    Z_95,
     CountedCells,
     FrequencyEstimate,
     estimate,
@@ -285,10 +286,16 @@ def _fit(x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, curve
 
 # A group with fewer annotations in the sample has no estimate of its own.
 FEWEST_OF_GROUP = 300
+# It is hardly annotated if it has fewer annotations than its features suggest, by this factor and not by chance.
+_FAR_FEWER = 1.5
 
 
 def estimate_groups(cells: CountedCells, groups: InstanceGroups, of_all: FrequencyEstimate) -> SingleFrequencies:
-    """Estimate a label frequency for each group, by best bins."""
+    """Estimate a label frequency for each group, by best bins.
+
+    Small groups share one, but those that are hardly annotated: by the annotations that their instances would have in
+    the large groups.
+    """
     annotations, counted = (groups.sums(part.sum(axis=1)) for part in (cells.annotated, cells.counted))
     large = annotations >= FEWEST_OF_GROUP
 
@@ -301,6 +308,18 @@ def estimate_groups(cells: CountedCells, groups: InstanceGroups, of_all: Frequen
     c, intervals = [one.c for one in estimates], [one.interval for one in estimates]
     unknown = np.array([one.label_cap is not None for one in estimates])
     found = SingleFrequencies(np.array(c), np.array(intervals), ~large, unknown)
+    if cells.calibrated is not None and large.any():
+        expected = groups.sums(cells.calibrated.sum(axis=1, where=cells.counted, dtype=float))
+        expected *= annotations[large].sum() / expected[large].sum()
+        chance = Z_95 * np.sqrt(annotations + 1)
+        hardly = np.flatnonzero(~large & (_FAR_FEWER * (annotations + chance) < expected))
+        of_large, weights = SingleFrequencies(found.c[large], found.intervals[large], large[large]), annotations[large]
+        most = of_all_groups(of_large, of_all, weights)
+        shares = (annotations + np.outer([0, -1, 1], chance))[:, hardly] / expected[hardly]
+        assert most.interval is not None
+        found.c[hardly] = np.maximum(most.c * shares[0], CEILINGS[0])
+        found.intervals[hardly] = np.transpose(np.array(most.interval)[:, None] * shares[1:]).clip(CEILINGS[0], 1)
+        unknown[hardly] = annotations[hardly] == 0
     return found.at_least(annotations / np.maximum(counted, 1))
 
 
