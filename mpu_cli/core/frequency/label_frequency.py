@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
 from mpu_cli.core.features import with_values
-from mpu_cli.core.problem import Verdict, VerifiedLabels, counts_by_chance
+from mpu_cli.core.problem import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError
 
 # c of a cell by its verdict; NaN: the rate of its label.
@@ -181,9 +181,15 @@ def is_estimated(c: Any) -> bool:
     return c is None or bool(np.isnan(c).any())
 
 
+def _counts_by_chance(labels: csr_array, verified: VerifiedLabels | None) -> tuple[np.ndarray, np.ndarray]:
+    """Count each label's annotations that were left to chance, and its cells that are not ignored then."""
+    naive = LabelFrequency.naive(labels.shape, verified)
+    return naive.of_annotations(labels)[0], naive.cells(labels.shape[0])
+
+
 def least_not_refuted(labels: csr_array, verified: VerifiedLabels | None) -> np.ndarray:
     """Return the least frequency of each label that its annotations do not refute: float64, shape (q,)."""
-    annotated, cells = counts_by_chance(labels, verified)
+    annotated, cells = _counts_by_chance(labels, verified)
     least, there = np.zeros(len(cells)), annotated > 0
     least[there] = betaincinv(annotated[there], (cells - annotated)[there] + 1, _REFUTED / len(least))
     return least
@@ -203,7 +209,7 @@ def refuse_refuted(
     if not (rates < least * _ROUNDED).any():
         return
     k = int(np.argmax(least - rates))
-    annotated, counted = (int(counts[k]) for counts in counts_by_chance(labels, verified))
+    annotated, counted = (int(counts[k]) for counts in _counts_by_chance(labels, verified))
     raise DataError(
         f"c = {rates[k]:.3g} contradicts the annotations: label {shown(k)} is annotated in {annotated:,} of "
         f"{counted:,} instances ({annotated / counted:.0%}), so its c is at least "

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, least_not_refuted
+from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.problem import VerifiedLabels
 from mpu_cli.errors import MpuError
 from tests.core.simulated import as_labels
@@ -70,8 +70,3 @@ def test_complete_instances_by_number_or_by_truth_value():
 def test_mistaken_frequencies(c):
     with refused(MpuError):
         LabelFrequency.of(c, (4, 3))
-
-
-def test_labels_found_false_leave_fewer_cells_for_the_annotations():
-    labels, false = as_labels(np.arange(475)[:, None] < 300), (np.arange(300, 450), np.zeros(150, int))
-    assert least_not_refuted(labels, None) < 0.7 < least_not_refuted(labels, VerifiedLabels.of((475, 1), false=false))
