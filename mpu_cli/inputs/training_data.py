@@ -209,8 +209,8 @@ class TrainingData(Problem):
         if unknown := [row["group"] for row in self.report_of_groups(estimates) if row["interval"] is None]:
             cautions.append(
                 f"c of {'group' if len(unknown) == 1 else 'groups'} {abridged(unknown[:5], len(unknown))} cannot be "
-                "estimated: people seem to have stopped at some number of labels; the totals hold if no instance truly "
-                "has more"
+                "estimated: nothing is annotated there, or people seem to have stopped at some number of labels; the "
+                "totals leave out what is missing there"
             )
         asked, used = len(self.answers or ()), 0 if estimates.reviewed is None else estimates.reviewed.answers
         if estimates.estimate is not None and used < asked:

@@ -62,6 +62,26 @@ def test_a_group_with_one_label_each_has_no_interval(run, collection, tmp_path):
     assert re.search("\ngroup,,library,[0-9]+,,,\n", table.read_text())
 
 
+@pytest.mark.parametrize("kept", [0.1, 0.0])
+def test_a_group_that_is_hardly_annotated_has_its_own_c(run, tmp_path, kept):
+    """Its instances would have more annotations in the large group; without any, its c is unknown."""
+    rng = np.random.default_rng(0)
+    truth, is_new = rng.random((1500, 6)) < 0.3, np.arange(1500) >= 1200
+    annotated = truth & (rng.random(truth.shape) < np.where(is_new, kept, 0.8)[:, None])
+    news = write(tmp_path / "news.svm", truth, annotated, form="d")
+    (tmp_path / "groups.txt").write_text("old\n" * 1200 + "new\n" * 300)
+    report = run.json("estimate-c", news, "--groups", tmp_path / "groups.txt", "--features", "linear", "-q")
+    new, old = (next(row for row in report["per_group"] if row["group"] == name) for name in ("new", "old"))
+    assert old["c"] == pytest.approx(0.8, abs=0.05)
+    if not kept:
+        assert (new["interval"], new["missing"]) == (None, None)
+        assert any("c of group new cannot be estimated" in text for text in report["warnings"])
+        return
+    assert new["interval"][0] <= annotated[is_new].sum() / truth[is_new].sum() <= new["interval"][1] < 0.3
+    assert new["missing"] == pytest.approx((truth & ~annotated)[is_new].sum(), rel=0.25)
+    assert report["c"] == pytest.approx(annotated.sum() / truth.sum(), abs=0.05)
+
+
 def test_labels_that_differ_within_groups_are_warned_of(run, collection, tmp_path):
     """Groups that have nothing to do with the loss, and one label that is annotated nearly always."""
     rng = np.random.default_rng(0)

@@ -286,41 +286,39 @@ def _fit(x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, curve
 
 # A group with fewer annotations in the sample has no estimate of its own.
 FEWEST_OF_GROUP = 300
-# It is hardly annotated if it has fewer annotations than its features suggest, by this factor and not by chance.
+# It is hardly annotated if it has fewer annotations than its instances suggest, by this factor and not by chance.
 _FAR_FEWER = 1.5
 
 
 def estimate_groups(cells: CountedCells, groups: InstanceGroups, of_all: FrequencyEstimate) -> SingleFrequencies:
-    """Estimate a label frequency for each group, by best bins.
-
-    Small groups share one, but those that are hardly annotated: by the annotations that their instances would have in
-    the large groups.
-    """
+    """Estimate a label frequency for each group: docs/method.md, "Groups of instances"."""
     annotations, counted = (groups.sums(part.sum(axis=1)) for part in (cells.annotated, cells.counted))
-    large = annotations >= FEWEST_OF_GROUP
-
-    def of_some(which: np.ndarray) -> FrequencyEstimate:
-        return estimate(cells.rows(np.flatnonzero(np.isin(groups.of_instances, which))))
-
-    small = np.flatnonzero(~large)
-    rest = of_some(small) if annotations[small].sum() >= FEWEST_OF_GROUP else of_all
-    estimates = [of_some(np.array([group])) if enough else rest for group, enough in enumerate(large.tolist())]
-    c, intervals = [one.c for one in estimates], [one.interval for one in estimates]
-    unknown = np.array([one.label_cap is not None for one in estimates])
-    found = SingleFrequencies(np.array(c), np.array(intervals), ~large, unknown)
-    if cells.calibrated is not None and large.any():
+    large, expected = annotations >= FEWEST_OF_GROUP, np.zeros(len(annotations))
+    if cells.calibrated is not None and large.any():  # the annotations of each group, at c of the large ones
         expected = groups.sums(cells.calibrated.sum(axis=1, where=cells.counted, dtype=float))
         expected *= annotations[large].sum() / expected[large].sum()
-        chance = Z_95 * np.sqrt(annotations + 1)
-        hardly = np.flatnonzero(~large & (_FAR_FEWER * (annotations + chance) < expected))
-        of_large, weights = SingleFrequencies(found.c[large], found.intervals[large], large[large]), annotations[large]
-        most = of_all_groups(of_large, of_all, weights)
-        shares = (annotations + np.outer([0, -1, 1], chance))[:, hardly] / expected[hardly]
-        assert most.interval is not None
-        found.c[hardly] = np.maximum(most.c * shares[0], CEILINGS[0])
-        found.intervals[hardly] = np.transpose(np.array(most.interval)[:, None] * shares[1:]).clip(CEILINGS[0], 1)
-        unknown[hardly] = annotations[hardly] == 0
-    return found.at_least(annotations / np.maximum(counted, 1))
+    chance = Z_95 * np.sqrt(annotations + 1)
+    hardly = ~large & (_FAR_FEWER * (annotations + chance) < expected)
+
+    def of_some(which: np.ndarray) -> FrequencyEstimate:
+        return estimate(cells.rows(np.flatnonzero(which[groups.of_instances])))
+
+    small, rest = ~large & ~hardly, of_all
+    if annotations[small].sum() >= FEWEST_OF_GROUP:
+        rest = of_some(small)
+    elif hardly.any():
+        rest = of_some(~hardly)
+    each = np.arange(len(large))
+    estimates = [of_some(each == group) if enough else rest for group, enough in enumerate(large.tolist())]
+    c, intervals = np.array([one.c for one in estimates]), np.array([one.interval for one in estimates])
+    unknown = np.array([one.label_cap is not None for one in estimates])
+    if hardly.any():
+        of_large = annotations[large]
+        most = [of_large.sum() / (of_large / rates).sum() for rates in (c[large], *intervals[large].T)]
+        shares = [(annotations + more)[hardly] / expected[hardly] for more in (0, -chance, chance)]
+        c[hardly], *ends = (np.maximum(one * share, CEILINGS[0]) for one, share in zip(most, shares, strict=True))
+        intervals[hardly], unknown[hardly] = np.transpose(ends), annotations[hardly] == 0
+    return SingleFrequencies(c, intervals, small, unknown).at_least(annotations / np.maximum(counted, 1))
 
 
 def of_all_groups(groups: SingleFrequencies, of_all: FrequencyEstimate, annotations: np.ndarray) -> FrequencyEstimate:
