@@ -28,14 +28,10 @@ THROUGH_NOTHING = {  # a directory that is not there does not cancel out with `.
     "apply": ("apply", "x.jsonl", "--data", "x.svm", "--reviewed", "missing.tsv", "-o", "typo/../x.jsonl"),
     "corrupt": ("corrupt", "x.svm", "typo/../x.svm", *MISSING),
     "corrupt, through a file": ("corrupt", "x.svm", "x.jsonl/../x.svm", *MISSING),
-    "estimate-c": ("estimate-c", "x.svm", "-o", "typo/../x.svm"),
     "predict": ("predict", "x.mpu", "x.svm", "-o", "typo/../x.svm"),
     "predict, to a directory": ("predict", "x.mpu", "x.svm", "-o", "typo/../"),
-    "review": ("review", "x.svm", "-o", "typo/../x.svm"),
     "suggest": ("suggest", "x.svm", "--format", "svm", "-o", "typo/../x.svm"),
     "train": ("train", "x.svm", *QUICK, "-o", "typo/../x.mpu"),
-    "train, scores": ("train", "x.svm", *QUICK, "--oof", "typo/../x.svm"),
-    "vectorize": ("vectorize", "x.jsonl", "-o", "typo/../x.jsonl"),
     "vectorize, new": ("vectorize", "x.jsonl", "-o", "typo/../new.svm"),
 }
 OVERLAPS = THROUGH_NOTHING | {
