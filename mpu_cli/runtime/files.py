@@ -112,9 +112,10 @@ def _identity(path: str, stream: int) -> tuple[Any, ...] | None:
         status = os.fstat(stream) if path == STANDARD_STREAM else Path(path).stat()
     except OSError:
         real = Path(os.path.realpath(path))
-        missing = next((place for place in reversed(Path(path).parents) if not place.is_dir()), None)
-        if missing is not None and real.parent.is_dir():  # the system would not find the real path by this one
-            raise MpuError(f"{path}: there is no directory {missing}") from None
+        # The system does not find what stands behind a missing directory and ``..``.
+        is_there, folder, named = (os.access(place, os.F_OK) for place in (real, real.parent, Path(path).parent))
+        if is_there or folder > named:
+            raise MpuError(f"{path}: leads through a directory that does not exist") from None
         return (real,)
     kept = stat.S_ISREG, stat.S_ISDIR, stat.S_ISFIFO, stat.S_ISBLK
     return (status.st_dev, status.st_ino) if any(is_kind(status.st_mode) for is_kind in kept) else None

@@ -20,6 +20,7 @@ def folder(tiny_model, tmp_path):
     (folder / "soft.svm").symlink_to("x.svm")
     (folder / "hard.svm").hardlink_to(folder / "x.svm")
     (folder / "soft.mpu").symlink_to("x.mpu")
+    (folder / "lost.svm").symlink_to("typo/../x.svm")
     return folder
 
 
@@ -29,6 +30,7 @@ THROUGH_NOTHING = {  # a directory that is not there does not cancel out with `.
     "corrupt": ("corrupt", "x.svm", "typo/../x.svm", *MISSING),
     "corrupt, through a file": ("corrupt", "x.svm", "x.jsonl/../x.svm", *MISSING),
     "predict": ("predict", "x.mpu", "x.svm", "-o", "typo/../x.svm"),
+    "predict, to a link": ("predict", "x.mpu", "x.svm", "-o", "lost.svm"),
     "predict, to a directory": ("predict", "x.mpu", "x.svm", "-o", "typo/../"),
     "suggest": ("suggest", "x.svm", "--format", "svm", "-o", "typo/../x.svm"),
     "train": ("train", "x.svm", *QUICK, "-o", "typo/../x.mpu"),
