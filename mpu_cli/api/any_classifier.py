@@ -1,27 +1,22 @@
 """Any scikit-learn classifier on incomplete labels: its out-of-fold scores give c, calibration and thresholds."""
 
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 from scipy.special import expit
-from sklearn import config_context
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.multioutput import MultiOutputClassifier
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_consistent_length, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_cli.api import arrays, parameters
 from mpu_cli.api.estimator import LabelSetsMixin, MPUClassifier
-from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.options import Options
@@ -29,54 +24,34 @@ from mpu_cli.core.predictions import Cells, refuse_beyond_free
 from mpu_cli.core.problem import Problem, joined, kin_of
 from mpu_cli.core.validation import deal, default_folds, usual_folds, without
 from mpu_cli.errors import DataError, MpuWarning
-from mpu_cli.people.posteriors import Evidence, calibrated_by, unannotated_posterior
-from mpu_cli.runtime.options import AUTO, Kind, checked
+from mpu_cli.people.posteriors import Evidence
 from mpu_cli.runtime.run import Run
 
-# Training targets of unannotated cells.
-NEGATIVE, WEIGHTED = "negative", "weighted"
-UNANNOTATED = (NEGATIVE, WEIGHTED, AUTO)
 # The logistic function of decision values up to this keeps their order in float32; larger ones are divided.
 _LARGEST_DECISION = 15.0
-# Computes the targets of some instances from their out-of-fold scores and their row numbers.
-Soften = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def fit_copies(estimator: Any, X: Any, targets: np.ndarray) -> list[Any]:
     """Fit copies of the classifier to labels of instances; return one copy for all labels, or one for each.
 
-    Targets (n x q) are the probabilities that the labels are true. The classifier learns targets of 0 and 1 unchanged.
-    With any other target, the cell is a positive with this weight, and a negative with the rest (Elkan and Noto 2008,
-    Section 3). Cells with NaN are left out, which needs one copy for each label.
+    Targets (n x q) are 0 and 1. Cells with NaN are left out, which needs one copy for each label.
     """
-    tags, is_certain = get_tags(estimator), ((targets == 0) | (targets == 1)).all()
+    tags = get_tags(estimator)
     learns_several = tags.classifier_tags.multi_label or not tags.target_tags.single_output
-    if targets.shape[1] > 1 and is_certain and learns_several:
+    if targets.shape[1] > 1 and learns_several and not np.isnan(targets).any():
         return [clone(estimator).fit(X, targets.astype(int))]
     return [_of_one(estimator, X, target) for target in targets.T]
 
 
 def _of_one(estimator: Any, X: Any, target: np.ndarray) -> Any:
     """Learn one label from the instances that are not ignored."""
-    shares = np.column_stack([1 - target, target])  # of false and true
-    rows, y = np.nonzero(shares > 0)  # in the order of the data
+    rows = np.flatnonzero(~np.isnan(target))
+    y = target[rows].astype(int)
     if len(np.unique(y)) < 2:
         return DummyClassifier().fit(np.zeros((len(target), 1)), np.full(len(target), y.max(initial=0)))
-    weights = shares[rows, y]
-    how = {} if (weights == 1).all() else {weight_parameter(estimator): weights}
     if not get_tags(estimator).target_tags.single_output:
         y = y[:, None]
-    part = X if np.array_equal(rows, np.arange(len(target))) else _safe_indexing(X, rows)
-    with config_context(enable_metadata_routing=False):  # with it, each step of a pipeline must request weights
-        return clone(estimator).fit(part, y, **how)
-
-
-def weight_parameter(estimator: Any) -> str:
-    """Return the name of the parameter of `fit` that takes instance weights, "" if absent."""
-    if isinstance(estimator, Pipeline):
-        name, last = estimator.steps[-1]
-        return f"{name}__{inner}" if (inner := weight_parameter(last)) else ""
-    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else ""
+    return clone(estimator).fit(X if len(rows) == len(target) else _safe_indexing(X, rows), y)
 
 
 def kin_of_any(X: Any) -> np.ndarray | None:
@@ -100,29 +75,24 @@ def held_out(
     targets: np.ndarray,
     how: tuple[int, int],
     kin: np.ndarray | None,
-    soften: Soften | None = None,
-    parallel: Parallel | None = None,
+    parallel: Parallel,
 ) -> tuple[np.ndarray, float]:
     """Score each instance by classifiers that have not seen it: float32, shape (n, q); and return the scale of scores.
 
     `how`: the number of folds, and the seed for dealing them.
     `kin`: int, shape (n,): instances with equal numbers stay in one fold; None: all differ.
-    With `soften`, they learn the targets that it computes from the scores of a nested cross-validation.
     """
 
     def of_fold(test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         train = without(test, len(targets))
-        part, aims = _safe_indexing(X, train), targets[train]
-        if soften is not None:
-            among = None if kin is None else kin[train]
-            aims = soften(held_out(estimator, part, aims, how, among)[0], train)
-        return values(fit_copies(estimator, part, aims), _safe_indexing(X, test), targets.shape[1])
+        learned = fit_copies(estimator, _safe_indexing(X, train), targets[train])
+        return values(learned, _safe_indexing(X, test), targets.shape[1])
 
     folds = deal(len(targets), *how, kin)
     scored = np.empty(targets.shape, np.float32)
     with warnings.catch_warnings():  # the training on all instances warns
         warnings.simplefilter("ignore", MpuWarning)
-        found = (parallel or Parallel())(map(delayed(of_fold), folds))
+        found = parallel(map(delayed(of_fold), folds))
     scale = scale_of(found)
     for test, of_test in zip(folds, found, strict=True):
         scored[test] = scores(of_test, scale)
@@ -205,11 +175,6 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         by `estimate_c`, or from people's decisions if `fit` gets `sampled`.
     threshold : {"pu-f1", "per-label", "macro-f1"} or float
         As for `choose_thresholds`; or one probability from which every label is predicted.
-    unannotated : {"negative", "weighted", "auto"}
-        Training target of an unannotated label. negative: false. weighted: true with the weight Pr(y=1 | x, s=0), and
-        false with the rest, which needs an estimator with `sample_weight`, trains a copy of it for each label, and
-        takes a nested cross-validation within each fold. auto: the one with the higher expected F1, or negative if the
-        estimator does not support weights.
     folds : int
         Number of folds for the out-of-fold scores, from 2.
     random_state : int, RandomState or None
@@ -227,8 +192,6 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         As for `MPUClassifier`. Labels that are never annotated are not in the model.
     group_c_ : dict
         Label frequency of each group of instances, if `fit` gets groups.
-    weighted_ : bool
-        Whether unannotated labels were learned with weights.
     estimators_ : list of classifiers
         Trained on all instances: one for all labels, or one for each annotated label.
     out_of_fold_scores_ : ndarray of float32, shape (n, q)
@@ -247,13 +210,12 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     ([[1, 0], [1, 1], [0, 1], [0, 0]], [0.5, 0.5])
     """
 
-    def __init__(  # noqa: PLR0913  # by the conventions of scikit-learn
+    def __init__(
         self,
         estimator: Any,
         *,
         c: float | ArrayLike | str = "auto",
         threshold: str | float = "pu-f1",
-        unannotated: str = NEGATIVE,
         folds: int = 5,
         pos_label: Any = None,
         random_state: Any = 0,
@@ -263,7 +225,6 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         self.estimator = estimator
         self.c = c
         self.threshold = threshold
-        self.unannotated = unannotated
         self.folds = folds
         self.pos_label = pos_label
         self.random_state = random_state
@@ -295,9 +256,6 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         if not hasattr(self.estimator, "get_params") or not is_classifier(self.estimator):
             raise DataError(f"estimator is {self.estimator!r}, which is not a scikit-learn classifier")
         validate_data(self, X, y, skip_check_array=True)
-        unannotated = checked(Kind(words=UNANNOTATED), "unannotated", self.unannotated)
-        if unannotated == WEIGHTED and not weight_parameter(self.estimator):
-            raise DataError(f"unannotated is 'weighted', and {type(self.estimator).__name__} takes no sample_weight")
         named = arrays.Named.of(y, pos_label=self.pos_label)
         check_consistent_length(X, named.matrix)
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
@@ -305,7 +263,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         given = {name: getattr(self, name) for name in ("c", "threshold", "folds", "random_state")}
         chosen = parameters.of_estimator(MPUClassifier(**given), named)
         (X,), run, options = indexable(X), parameters.run_of(chosen), parameters.options(chosen, annotations)
-        evidence = self._fit_by_scores(X, annotations, options, run, unannotated)
+        evidence = self._fit_by_scores(X, annotations, options, run)
         if any(_method(part) == "predict" for model in self.estimators_ for part in _parts(model)):
             text = (
                 f"{type(self.estimator).__name__} has neither predict_proba nor decision_function: labels that it "
@@ -327,45 +285,20 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         self.out_of_fold_scores_ = annotations.widened(self._scores)
         return self
 
-    def _fit_by_scores(self, X: Any, problem: Problem, options: Options, run: Run, unannotated: str | None) -> Evidence:
-        """Learn from all instances, and return the evidence from their out-of-fold scores.
-
-        Weights come from a cross-validation; for out-of-fold scores, from one nested in each fold's training
-        instances. So the expected F1 with and without weights can be compared.
-        """
-        labels, estimator = problem.labels, self.estimator
+    def _fit_by_scores(self, X: Any, problem: Problem, options: Options, run: Run) -> Evidence:
+        """Learn from all instances, and return the evidence from their out-of-fold scores."""
+        labels, kin = problem.labels, kin_of_any(X)
         certain = LabelFrequency.of(1.0, labels.shape, problem.verified)
         targets = certain.positives(labels).astype(np.float32).toarray()
         targets[certain.ignored()] = np.nan
         n_folds = options.folds or usual_folds(*labels.shape) or default_folds(labels.shape[0])
-        kin = kin_of_any(X)
-        predict = partial(held_out, estimator, X, targets, (n_folds, run.seed), joined(kin, problem.same_fold))
-        parallel = Parallel(self.n_jobs, verbose=self.verbose)
+        how, parallel = (n_folds, run.seed), Parallel(self.n_jobs, verbose=self.verbose)
         with run.step("predicting out of fold"):
-            self._scores, self._scale = predict(parallel=parallel)
+            together = joined(kin, problem.same_fold)
+            self._scores, self._scale = held_out(self.estimator, X, targets, how, together, parallel)
         evidence = Evidence.of_scores(self._scores, replace(problem, kin=kin), options, run)
-        frequency, self.weighted_ = evidence.frequency, False
-
-        def soften(scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
-            """Return targets from out-of-fold scores; c is 1 in verified cells, so these do not change."""
-            of_rows = frequency.rows(rows)
-            p = calibrated_by(HeldOut(scores, labels[rows], of_rows))(scores)
-            posterior = unannotated_posterior(p, np.broadcast_to(of_rows.of_cells(slice(None)), p.shape))
-            softened: np.ndarray = np.where(targets[rows] == 0, posterior.astype(np.float32), targets[rows])
-            return softened
-
-        if unannotated != NEGATIVE and weight_parameter(estimator) and (frequency.rates < 1).any():
-            soft = soften(self._scores, np.arange(len(targets)))
-            with run.step("predicting out of fold with weights"):
-                others, scale = predict(soften, parallel)
-            calibration = calibrated_by(HeldOut(others, labels, frequency))
-            by_weights = replace(evidence, probabilities=calibration(others), calibration=calibration)
-            f1, without_weights = (one.decision(labels, options.threshold)[1].f1 for one in (by_weights, evidence))
-            self.weighted_ = unannotated == WEIGHTED or f1 > without_weights
-            if self.weighted_:
-                targets, self._scores, self._scale, evidence = soft, others, scale, by_weights
         with run.step("learning"):
-            self.estimators_ = fit_copies(estimator, X, targets)
+            self.estimators_ = fit_copies(self.estimator, X, targets)
         return evidence
 
     def predict(self, X: Any) -> np.ndarray:
