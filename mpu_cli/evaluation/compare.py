@@ -63,9 +63,10 @@ class Form:
         return labels_from_scores(predicted.features, self.threshold)
 
     @property
-    def is_cut(self) -> bool:
-        """Whether the labels that reach the threshold count as predicted, rather than label lists."""
-        return self.scores and (self.threshold is not None or not self.labels)
+    def cut(self) -> float | None:
+        """The threshold of the labels that count as predicted; None if label lists count."""
+        default = None if self.labels else THRESHOLD
+        return (default if self.threshold is None else self.threshold) if self.scores else None
 
     @property
     def ranks(self) -> bool:
@@ -126,14 +127,7 @@ class Comparison:
     @property
     def label_sets(self) -> LabelSetMetrics:
         """Counts for the metrics of label sets."""
-        return self._cut if self.form.is_cut else self._listed
-
-    @property
-    def threshold(self) -> float | None:
-        """The threshold that determined the label sets; None if they are label lists."""
-        if not self.form.is_cut:
-            return None
-        return THRESHOLD if self.form.threshold is None else self.form.threshold
+        return self._listed if self.form.cut is None else self._cut
 
     def results(self) -> dict[str, float]:
         """Return all metrics by name."""

@@ -201,9 +201,9 @@ def _counted(name: str, truth: Truth, metrics: Metrics, c: Propensities | None, 
         if cut is not None:
             over.append((labels, cut))
         count(len(true))
-    if form.is_cut and metrics.threshold is None:
+    if form.cut is not None and metrics.threshold is None:
         warn(f"{name}: {_CUT}")
-    counts = Counts.of(over if form.is_cut else listed, gains if form.ranks else ())
+    counts = Counts.of(listed if form.cut is None else over, gains if form.ranks else ())
     if c is not None and counts.hits.sum() > counts.predicted.sum():
         warn(f"{name}: {_clipped(metrics)}")
     return counts
@@ -255,7 +255,7 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
     if metrics.reviewed:
         (true, listed), all_names = _reviewed_pair(truth, pairs, metrics)
         comparison.add(true, listed)
-        predicted = labels_from_scores(listed.features, metrics.threshold) if form.is_cut else listed.labels
+        predicted = listed.labels if form.cut is None else labels_from_scores(listed.features, form.cut)
         found = intervals(Counts.of([(true.labels, predicted)]), seed=truth.run.seed)
         more["intervals"] = {name: ends for name, ends in found.items() if name.startswith("micro")}
     else:
@@ -331,7 +331,7 @@ def build_report(
             raise MpuError(f"{missing[0]} needs propensities; --training gives them")
         raise MpuError(f"{missing[0]} needs scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
     counts = comparison.label_sets
-    report = {"instances": counts.instances, "labels": len(counts.labels)} | present(threshold=comparison.threshold)
+    report = {"instances": counts.instances, "labels": len(counts.labels)} | present(threshold=comparison.form.cut)
     if c is None:
         return report | {name: results[name] for name in names}
     true = (counts.support / c).sum()  # the overall c is the share of the true labels that is annotated
