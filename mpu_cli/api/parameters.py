@@ -22,6 +22,7 @@ from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
 from mpu_cli.core.predictions import Cells
 from mpu_cli.core.sample import Estimates
 from mpu_cli.errors import DataError, MpuWarning, counted
+from mpu_cli.inputs.training_data import cautions_of
 from mpu_cli.people import suggestions
 from mpu_cli.people.posteriors import Choice, Evidence, Scored
 from mpu_cli.runtime.options import Integer, Option, Threads, in_order_of, options_of
@@ -142,8 +143,7 @@ def options(chosen: Mapping[str, Any], annotations: Annotations) -> Options:
 
 def warn_of(estimates: Estimates, annotations: Annotations) -> None:
     """Warn the caller's caller of what is uncertain about c, with labels named by the caller's columns."""
-    found, n = estimates.estimate, len(annotations)
-    cautions = [] if found is None else found.cautions(n, lambda k: str(annotations.columns[k]))
+    cautions = cautions_of(estimates, annotations, lambda k: str(annotations.columns[k]))
     for text in (*estimates.warnings(), *cautions):
         warnings.warn(text, MpuWarning, stacklevel=3)
 

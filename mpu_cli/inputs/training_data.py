@@ -200,18 +200,12 @@ class TrainingData(Problem):
 
     def warnings(self, estimates: Estimates) -> list[str]:
         """Return warnings about the review, c and a dominating feature, with label and feature names."""
-        cautions = [] if estimates.estimate is None else estimates.estimate.cautions(len(self), self._shown)
+        cautions = cautions_of(estimates, self, self._shown)
         if estimates.dominating is not None:
             column = estimates.dominating.column
             names = None if self.stored_vectorizer is None else self.stored_vectorizer.features
             shown = self.feature_names[column] if self.feature_names is not None else names and names[column - 1]
             cautions.append(estimates.dominating.caution(shown or str(column)))
-        if unknown := [row["group"] for row in self.report_of_groups(estimates) if row["interval"] is None]:
-            cautions.append(
-                f"c of {'group' if len(unknown) == 1 else 'groups'} {abridged(unknown[:5], len(unknown))} cannot be "
-                "estimated: nothing is annotated there, or people seem to have stopped at some number of labels; the "
-                "totals leave out what is missing there"
-            )
         asked, used = len(self.answers or ()), 0 if estimates.reviewed is None else estimates.reviewed.answers
         if estimates.estimate is not None and used < asked:
             cautions.append(
@@ -286,6 +280,20 @@ class TrainingData(Problem):
             and replace(self.answers, columns=np.searchsorted(every, self.ids)[self.answers.columns]),
             origins=None if self.origins is None else widened(self.origins, self.ids, every),
         )
+
+
+def cautions_of(estimates: Estimates, problem: Problem, shown: Callable[[int], str]) -> list[str]:
+    """Return warnings about c, overall and of groups, with labels named by their columns."""
+    cautions = [] if estimates.estimate is None else estimates.estimate.cautions(len(problem), shown)
+    groups, found = problem.groups, estimates.groups
+    if groups is not None and found is not None and estimates.is_known and found.unknown.any():
+        unknown = [groups.names[g] for g in np.flatnonzero(found.unknown)]
+        cautions.append(
+            f"c of {'group' if len(unknown) == 1 else 'groups'} {abridged(unknown[:5], len(unknown))} cannot be "
+            "estimated: nothing is annotated there, or people seem to have stopped at some number of labels; the "
+            "totals leave out what is missing there"
+        )
+    return cautions
 
 
 def frequency_file(options: Options) -> Path | None:

@@ -171,6 +171,9 @@ def test_groups_have_their_own_c():
     assert model.group_c_ == pytest.approx({"poor": 0.3, "rich": 0.8}, abs=0.06)
     listed = model.missing_labels()
     assert 0.7 < listed.probabilities.sum() / (Y & ~S).sum() < 1.1
+    capped = np.where((groups == "poor")[:, None], Y & (Y.cumsum(axis=1) == 1), S)  # one label of each instance
+    with pytest.warns(MpuWarning, match="c of group poor cannot be estimated"):
+        IncompleteLabelClassifier(LogisticRegression()).fit(X, capped, groups=groups)
     for wrong in (groups[1:], [np.nan, None, *groups[2:]]):
         with refused(ValueError):
             IncompleteLabelClassifier(LogisticRegression()).fit(X, S, groups=wrong)
