@@ -132,7 +132,7 @@ def measure(
 def _warm(label: str, kernel: str | None) -> None:
     """Load the requirements of a method, such as compiled code, to exclude the time from the measured times."""
     toy = Dataset(csr_array(np.eye(8, 2, dtype=bool)), csr_array(np.eye(8, dtype=np.float32)))
-    with suppress(Exception):  # there may be too few instances
+    with suppress(Exception, SystemExit):  # there may be too few instances
         fit_and_predict(label, toy, toy, Run(jobs=1, kernel=kernel))
 
 
@@ -152,7 +152,7 @@ def run_cell(cell: Cell, design: Design, data: Dataset, dataset: str, kernel: st
             predicted = found.scores >= found.thresholds
             metrics = measure(test.labels, found.scores, predicted, data.labels[of_training], c)
             return row | {name: getattr(found, name) for name in _NUMBERS} | metrics
-    except Exception as error:  # from a method, which may be third-party code
+    except (Exception, SystemExit) as error:  # from a method, which may be third-party code
         name = "" if isinstance(error, MpuError) else f"{type(error).__name__}: "
         return {**row, "error": (name + " ".join(str(error).split())).rstrip(": ")}
 
@@ -165,7 +165,7 @@ def cell_of(row: Row) -> Cell:
 def finished(folder: Path, settings: dict[str, Any]) -> list[Row]:
     """Return the rows of the cells that have ended in an experiment with these settings, without failed ones.
 
-    MpuError if the folder has results of other settings or of other programs.
+    MpuError if the folder has results of other settings, other code of a method, or other programs.
     """
     path = folder / RECORD
     try:
@@ -173,20 +173,23 @@ def finished(folder: Path, settings: dict[str, Any]) -> list[Row]:
             record = json_value(file.readall())
         before, rows = record["settings"], record["rows"]
         expect(isinstance(before, dict) and all(map(_is_row, rows)), "not rows")
+        kept = [row for row in rows if not row["error"]]
+        now = json.loads(json.dumps(settings))  # with lists for tuples
+        for one in (before, now):  # a method that failed may have been corrected
+            one["code"] = {row["method"]: one.get("code", {}).get(row["method"]) for row in kept}
     except FileNotFoundError:
         if os.path.lexists(folder / RESULTS):
             problem = "belongs to no experiment that can be continued; give another --out"
             raise InputError(folder / RESULTS, problem) from None
         return []
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(path, "is not the record of an experiment; give another --out") from error
-    now = json.loads(json.dumps(settings))  # with lists for tuples
     if other := [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]:
         raise MpuError(
             f"{folder} holds an experiment with other settings ({', '.join(other)}): give the same ones to continue "
             "it, or another --out"
         )
-    return [row for row in rows if not row["error"]]
+    return kept
 
 
 def _is_row(row: Any) -> bool:

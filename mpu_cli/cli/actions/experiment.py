@@ -21,6 +21,7 @@ from mpu_cli.core.features import Columns
 from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.errors import MpuError, counted, one_line
 from mpu_cli.experiment.cells import Cell, Design, Row, cell_of, finished, run_cell, save, write
+from mpu_cli.experiment.methods import code_of
 from mpu_cli.experiment.summary import markdown
 from mpu_cli.runtime.files import locked_directory, refuse_overlaps, refuse_repeated
 from mpu_cli.runtime.run import Run
@@ -73,7 +74,7 @@ def command(
             )
         design = Design(methods, tuple(sorted(missing_rates)), tuple(sizes), folds, run_folds or folds, run.seed)
         settings = asdict(design) | {"dataset": dataset, "data": joblib.hash(data), "version": __version__}
-        settings |= {"kernel": "numba" if run.compiled else "numpy"}
+        settings |= {"kernel": "numba" if run.compiled else "numpy", "code": {name: code_of(name) for name in methods}}
         cells = design.cells()
         rows = {cell_of(row): row for row in finished(out, settings)}
         if rows:

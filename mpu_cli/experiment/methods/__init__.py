@@ -15,6 +15,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import is_classifier
@@ -39,21 +40,38 @@ def make(label: str, run: Run) -> Any:
     threshold from `Tuned`.
     Raises MpuError (there is no such method, or it does not take these options).
     """
-    words = label.split(":")
-    of_name = list(takewhile(lambda word: "=" not in word, words))
-    made = _class(*of_name)
-    pairs = (word.partition("=") for word in words[len(of_name) :])
-    options = {key.replace("-", "_"): _value(text) for key, _, text in pairs}
+    words, of_name = label.split(":"), _name(label)
+    made, options = _class(*of_name), {}
+    for word in words[len(of_name) :]:
+        key, _, text = word.partition("=")
+        if (name := key.replace("-", "_")) in options:
+            raise MpuError(f"{label}: the option {key} is given twice; give it once")
+        options[name] = _value(text)
     if options.pop("tuned", False):
         return Tuned(":".join(word for word in words if not word.startswith("tuned=")), run)
     try:
         takes_run = "run" in inspect.signature(made).parameters
         method = made(**options, run=run) if takes_run else made(**options)
-    except Exception as error:  # an MpuError, or any error from external classes
+    except (Exception, SystemExit) as error:  # an MpuError, or any error from external classes
         raise MpuError(f"{label}: {one_line(str(error))}") from error
     if hasattr(method, "predict") and not hasattr(method, "get_params"):
         return method
     return Classifiers(method, label, run)
+
+
+def code_of(label: str) -> str | None:
+    """Return the checksum of the file that defines a method; None for one of `mpu`, or without a file."""
+    name, *attribute = _name(label)
+    if name in method_names():
+        return None
+    path: str | None = name
+    if not name.endswith(".py"):
+        path = getattr(inspect.getmodule(_class(name, *attribute)) or sys.modules[name], "__file__", None)
+    return path and str(joblib.hash(Path(path).read_bytes()))
+
+
+def _name(label: str) -> list[str]:
+    return list(takewhile(lambda word: "=" not in word, label.split(":")))
 
 
 def _class(name: str = "", attribute: str = "", *more: str) -> Any:
@@ -74,7 +92,7 @@ def _class(name: str = "", attribute: str = "", *more: str) -> Any:
         else:
             raise AttributeError
         return getattr(module, attribute or "Method")
-    except (AttributeError, ImportError, OSError) as error:
+    except (AttributeError, ImportError, OSError, SystemExit) as error:
         why = f" ({one_line(str(error))})" if str(error) else ""
         raise MpuError(
             f"{':'.join(filter(None, (name, attribute, *more)))!r} is not a method{why}: "
@@ -113,14 +131,19 @@ def fit_and_predict(label: str, training: Dataset, instances: Dataset, run: Run)
     fitted = time.perf_counter()
     predicted = method.predict(instances.features)
     end = time.perf_counter()
-    q = training.labels.shape[1]
+    q, shape = training.labels.shape[1], (len(instances), len(annotated))
+    if np.shape(predicted) != shape:
+        raise MpuError(f"predict returned shape {np.shape(predicted)}; give scores of shape {shape}")
     scores, thresholds = np.zeros((len(instances), q), np.float32), np.full(q, np.inf, np.float32)
     scores[:, annotated] = predicted
     if missing := np.count_nonzero(np.isnan(scores)):
         raise MpuError(f"predict returned NaN for {missing:,} of {scores[:, annotated].size:,} scores; give numbers")
-    thresholds[annotated] = getattr(method, "threshold", 0.5)
-    c = float(np.broadcast_to(getattr(method, "c", 1.0), len(annotated)).mean())
-    return Predictions(scores, thresholds, c, fitted - start, end - fitted)
+    threshold, c = getattr(method, "threshold", 0.5), getattr(method, "c", 1.0)
+    for name, value in {"threshold": threshold, "c": c}.items():
+        if np.shape(value) not in ((), shape[1:]) or np.isnan(value).any():
+            raise MpuError(f"{name} is {one_line(str(value))}; give one number, or one for each of {shape[1]} labels")
+    thresholds[annotated] = threshold
+    return Predictions(scores, thresholds, float(np.mean(c)), fitted - start, end - fitted)
 
 
 class Tuned:

@@ -140,14 +140,41 @@ def test_the_example_learns(run, digits, tmp_path, monkeypatch):
 
 
 def test_a_cell_in_which_a_method_fails_says_why(run, digits, tmp_path):
-    for name, shares in (("toy", "1 / 0"), ("nan", "S.mean(axis=0) * np.nan")):
-        (tmp_path / f"{name}.py").write_text(TOY.replace("S.mean(axis=0)", shares))
-    compared = f"br:epochs=1:cost=1,{tmp_path}/toy.py,{tmp_path}/nan.py"
-    result = run("experiment", digits[0], "--methods", compared, "--out", tmp_path / "out", *FEW)
+    wrong = {
+        "toy": ("S.mean(axis=0)", "1 / 0", "ZeroDivisionError: division by zero"),
+        "nan": ("S.mean(axis=0)", "S.mean(axis=0) * np.nan", "predict returned NaN for 1"),
+        "exit": ("S.mean(axis=0)", "exit(3)", "SystemExit: 3"),
+        "row": (
+            "np.tile(np.maximum(self.shares, self.least), (X.shape[0], 1))",
+            "self.shares",
+            ",); give scores of shape (",
+        ),
+        "column": (", (X.shape[0], 1))", ", (X.shape[0], 1))[:, :1]", ", 1); give scores"),
+        "cut": ("0.25", "float('nan')", "threshold is nan"),
+        "cuts": ("0.25", "np.full((9, 1), 0.5)", "threshold is [[0.5]"),
+    }
+    for name, (before, after, _) in wrong.items():
+        (tmp_path / f"{name}.py").write_text(TOY.replace(before, after))
+    labels = ["br:epochs=1:cost=1", *(f"{tmp_path}/{name}.py" for name in wrong)]
+    result = run("experiment", digits[0], "--methods", ",".join(labels), "--out", tmp_path / "out", *FEW)
     assert "error: " in result.stderr
-    assert "2 of 3 cells failed" in result.stderr
-    assert "ZeroDivisionError: division by zero" in result.stdout
-    assert "predict returned NaN for 1" in result.stdout
+    assert "7 of 8 cells failed" in result.stderr
+    assert [why for *_, why in wrong.values() if why not in result.stdout] == []
+
+
+@pytest.mark.parametrize("label", ["toy.py", "toy_edited:Method"])
+def test_results_of_code_that_has_changed_are_not_kept(run, digits, tmp_path, monkeypatch, label):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / f"{label.partition(':')[0].removesuffix('.py')}.py"
+    compared = "experiment", digits[0], "--methods", f"br:epochs=1:cost=1,{label}", "--out", "out", *FEW
+    file.write_text(TOY.replace("0.25", "float('nan')"))
+    assert "1 of 2 cells failed" in run(*compared).stderr
+    file.write_text(TOY)  # the method that failed is corrected
+    sys.modules.pop("toy_edited", None)
+    assert "1 of 2 cells done already" in run.ok(*compared).stderr
+    assert "2 of 2 cells done already" in run.ok(*compared).stderr
+    file.write_text(TOY + "# edited\n")
+    assert "holds an experiment with other settings (code)" in run(*compared).stderr
 
 
 # Classifiers of scikit-learn: `MODULE:NAME:PARAMETER=VALUE`.
