@@ -42,7 +42,8 @@ LOSSES = ("brier", "log_loss", "ece")  # of scores from 0 to 1
 METRICS = (*metric_names((1, 3, 5)), *LOSSES, *(f"corrected_{name}" for name in SET_METRICS))
 
 # The result of a cell: values of `HEADER`, without empty ones. If it failed, `error` contains the reason, and there are
-# no metrics. Macro averages are over the labels that are true or predicted in the test fold.
+# no metrics. Macro averages are over the labels that are true or predicted in the test fold, and the Hamming loss over
+# all labels of the sample.
 Row = dict[str, Any]
 
 
@@ -119,6 +120,8 @@ def measure(
     comparison = Comparison(Form("test", labels=True, scores=True), propensities=propensities)
     comparison.add(Dataset(truth, of_all), Dataset(csr_array(predicted), of_all))
     metrics = comparison.results()
+    of_sample = np.union1d(truth.indices, training.indices)  # the same for all methods
+    metrics["hamming_loss"] *= len(comparison.label_sets.labels) / max(len(of_sample), 1)
     with suppress(MpuError):  # scores of a method that are not probabilities
         (reliability := Reliability()).add(truth, of_all)
         metrics |= {name: reliability.summary()[name] for name in LOSSES}

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.metrics import f1_score, log_loss
+from sklearn.metrics import f1_score, hamming_loss, log_loss
 
 from mpu_cli import jain_propensities, ranking_metrics
 from mpu_cli.core.validation import deal
 from mpu_cli.evaluation.compare import metric_names
-from mpu_cli.experiment.cells import METRICS, Cell, Design, cell_of
+from mpu_cli.experiment.cells import METRICS, Cell, Design, cell_of, measure
 from mpu_cli.experiment.methods import fit_and_predict
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import Dataset
@@ -32,6 +32,13 @@ def test_metrics_are_those_of_evaluate_and_scikit_learns_on_the_test_fold():
     expected = ranking_metrics(truth, predictions.scores, k=[1, 3, 5], propensities=jain_propensities(complete))
     assert {name: row[name] for name in expected} == pytest.approx(expected)
     assert row["samples_recall"] > 0
+
+
+def test_a_wrong_label_that_occurs_in_training_only_makes_the_hamming_loss_larger():
+    truth, training = np.array([[1, 0, 0], [0, 1, 0]], bool), as_labels([[1, 1, 0], [0, 0, 1]])
+    for predicted in (np.array([[1, 0, 0], [0, 0, wrong]], bool) for wrong in (0, 1)):
+        found = measure(as_labels(truth), predicted.astype(np.float32), predicted, training, None)
+        assert found["hamming_loss"] == pytest.approx(hamming_loss(truth, predicted))
 
 
 def test_estimates_on_complete_labels_where_the_data_are_incomplete():
