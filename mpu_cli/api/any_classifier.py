@@ -69,36 +69,6 @@ def kin_of_any(X: Any) -> np.ndarray | None:
     return kin_of(csr_array(X, dtype=np.float32))
 
 
-def held_out(
-    estimator: Any,
-    X: Any,
-    targets: np.ndarray,
-    how: tuple[int, int],
-    kin: np.ndarray | None,
-    parallel: Parallel,
-) -> tuple[np.ndarray, float]:
-    """Score each instance by classifiers that have not seen it: float32, shape (n, q); and return the scale of scores.
-
-    `how`: the number of folds, and the seed for dealing them.
-    `kin`: int, shape (n,): instances with equal numbers stay in one fold; None: all differ.
-    """
-
-    def of_fold(test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        train = without(test, len(targets))
-        learned = fit_copies(estimator, _safe_indexing(X, train), targets[train])
-        return values(learned, _safe_indexing(X, test), targets.shape[1])
-
-    folds = deal(len(targets), *how, kin)
-    scored = np.empty(targets.shape, np.float32)
-    with warnings.catch_warnings():  # the training on all instances warns
-        warnings.simplefilter("ignore", MpuWarning)
-        found = parallel(map(delayed(of_fold), folds))
-    scale = scale_of(found)
-    for test, of_test in zip(folds, found, strict=True):
-        scored[test] = scores(of_test, scale)
-    return scored, scale
-
-
 def values(learned: list[Any], X: Any, q: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the values of q labels, by one classifier for all or one for each, n x q; and which are decision values.
 
@@ -286,19 +256,27 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         return self
 
     def _fit_by_scores(self, X: Any, problem: Problem, options: Options, run: Run) -> Evidence:
-        """Learn from all instances, and return the evidence from their out-of-fold scores."""
-        labels, kin = problem.labels, kin_of_any(X)
-        certain = LabelFrequency.of(1.0, labels.shape, problem.verified)
+        """Learn from all instances, and return the evidence from scores by classifiers of the other folds."""
+        labels, estimator, kin = problem.labels, self.estimator, kin_of_any(X)
+        (n, q), certain = labels.shape, LabelFrequency.of(1.0, labels.shape, problem.verified)
         targets = certain.positives(labels).astype(np.float32).toarray()
         targets[certain.ignored()] = np.nan
-        n_folds = options.folds or usual_folds(*labels.shape) or default_folds(labels.shape[0])
-        how, parallel = (n_folds, run.seed), Parallel(self.n_jobs, verbose=self.verbose)
-        with run.step("predicting out of fold"):
-            together = joined(kin, problem.same_fold)
-            self._scores, self._scale = held_out(self.estimator, X, targets, how, together, parallel)
+
+        def of_fold(test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            train = without(test, n)
+            return values(fit_copies(estimator, _safe_indexing(X, train), targets[train]), _safe_indexing(X, test), q)
+
+        n_folds = options.folds or usual_folds(n, q) or default_folds(n)
+        folds = deal(n, n_folds, run.seed, joined(kin, problem.same_fold))
+        with run.step("predicting out of fold"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", MpuWarning)  # the training on all instances warns
+            found = Parallel(self.n_jobs, verbose=self.verbose)(map(delayed(of_fold), folds))
+        self._scale, self._scores = scale_of(found), np.empty((n, q), np.float32)
+        for test, of_test in zip(folds, found, strict=True):
+            self._scores[test] = scores(of_test, self._scale)
         evidence = Evidence.of_scores(self._scores, replace(problem, kin=kin), options, run)
         with run.step("learning"):
-            self.estimators_ = fit_copies(self.estimator, X, targets)
+            self.estimators_ = fit_copies(estimator, X, targets)
         return evidence
 
     def predict(self, X: Any) -> np.ndarray:
