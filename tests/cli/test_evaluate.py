@@ -158,15 +158,6 @@ def test_scores_that_are_joined_have_the_same_thresholds(run, files, tmp_path, f
         assert run.json("evaluate", "truth.svm", "joined", "--threshold", 0.5)["threshold"] == 0.5
 
 
-def test_macro_f1_is_over_the_same_labels_for_all(report, files):
-    """Label 9 is predicted by one of them and true nowhere."""
-    found = report("truth.svm", "good", "good", "bad")
-    assert found["labels"] == 3
-    assert [one["name"] for one in found["evaluated"]] == ["good", "good", "bad"]
-    assert found["evaluated"][2]["macro_f1"] == pytest.approx(2 / 3 * 25 / 50 * 2 / 3)
-    assert found == report("truth.svm", "good", "good", "bad")
-
-
 def test_no_estimate_on_complete_labels_exceeds_one(run, files):
     """Also if c is too small, so that hits count for more labels than were predicted."""
     found = run.json("evaluate", "truth.svm", "scores", "--threshold", 0.5, "--c", 0.3, "--per-label")

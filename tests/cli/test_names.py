@@ -62,12 +62,13 @@ def test_names_beside_the_data_are_found_and_said(run, folder):
     assert [row["name"] for row in report["per_label"]] == ["news", "Digital television", "=1+1", "news"]
 
 
-def test_a_model_without_names_is_the_same_bytes_but_for_the_names(run, folder, model):
+def test_a_model_without_names_is_the_same_bytes_but_for_the_names_and_predicts_numbers(run, folder, model, predicted):
     named = model_files(folder / model)
     run.ok("train", "x.svm", *QUICK)
     plain = model_files(folder / model)
     assert {name for name in named if not name.startswith("labels-")} == set(plain)
     assert [name for name in plain if plain[name] != named[name]] == ["manifest.json"]
+    assert predicted()[1]["labels"] == ["2"]
 
 
 def test_jsonl(predicted):
@@ -85,11 +86,6 @@ def test_jsonl_with_top_k_has_k_whatever_the_thresholds(predicted):
     lines = predicted("--top-k", "3", "--threshold", "0.5")
     assert all(p >= 0.5 for line in lines for p in line["probabilities"])
     assert {len(line["labels"]) for line in lines} == {1, 2}
-
-
-def test_jsonl_without_names_has_numbers(run, model, predicted):
-    run.ok("train", "x.svm", *QUICK)
-    assert predicted()[1]["labels"] == ["2"]
 
 
 def test_tsv_is_harmless_to_spreadsheets(run, folder, model):

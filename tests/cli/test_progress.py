@@ -3,29 +3,34 @@
 import re
 import time
 from contextlib import contextmanager
+from functools import partial
+from pkgutil import resolve_name
 from unittest.mock import patch
 
 import pytest
 
 from mpu_cli.__main__ import main
 from mpu_cli.cli import messages
-from mpu_cli.core import sample
-from mpu_cli.runtime.files import ReadFile
 from tests.cli.terminal import on_terminal
 from tests.cli.training import QUICK
 
 LINEAR = "--features", "linear", "--folds", 2
 
 
-def with_slow_estimates() -> None:
-    """Run `mpu`, in which an estimate of c takes more than a second."""
+def slowed(function: str, seconds: float) -> None:
+    """Run `mpu`, in which a function takes so much longer."""
+    original = resolve_name(function)
 
-    def slowly(*arguments, estimate=sample.estimate):
-        time.sleep(1.5)
-        return estimate(*arguments)
+    def slowly(*arguments):
+        time.sleep(seconds)
+        return original(*arguments)
 
-    with patch.object(sample, "estimate", slowly):
+    with patch(function, slowly):
         main()
+
+
+with_slow_estimates = partial(slowed, "mpu_cli.core.sample.estimate", 1.5)
+with_slow_reads = partial(slowed, "mpu_cli.runtime.files.ReadFile.readinto", 1)
 
 
 def with_slow_ticks() -> None:
@@ -37,17 +42,6 @@ def with_slow_ticks() -> None:
             yield lambda: (time.sleep(1), count())
 
     with patch.object(messages, "_bar", slowly):
-        main()
-
-
-def with_slow_reads() -> None:
-    """Run `mpu`, in which each read of a file takes a second."""
-
-    def slowly(file, buffer, read=ReadFile.readinto):
-        time.sleep(1)
-        return read(file, buffer)
-
-    with patch.object(ReadFile, "readinto", slowly):
         main()
 
 

@@ -83,7 +83,7 @@ def test_the_page_finds_texts_titles_and_ids_by_itself(page_of, books):
     assert data["written"] == {str(data["names"].index("=wheels")): "'=wheels"}
 
 
-def test_texts_are_those_of_the_ids_where_records_have_changed(page_of, books):
+def test_texts_are_those_of_the_ids_where_records_have_changed_and_features_where_there_are_none(page_of, books):
     write_records(books.records, [{"id": "new", "title": "New", "abstract": ""}, *books.rows[:0:-1]])
     data, said = page_of()
     assert "is not the file that the data were made from; name them by --text" in said
@@ -92,9 +92,6 @@ def test_texts_are_those_of_the_ids_where_records_have_changed(page_of, books):
     assert data["items"][1]["h"] == books.rows[1]["title"]
     assert "has no text of 1 instance, by the ids" in said
     assert "f" in data["items"][0]
-
-
-def test_without_the_records_the_page_shows_features(page_of, books):
     books.records.unlink()
     data, said = page_of()
     assert "no texts are shown" in said

@@ -1,13 +1,13 @@
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from mpu_cli import bundle
 from mpu_cli.cli.actions.train import default_model
 from tests.cli.training import QUICK, TINY
 from tests.core.simulated import linear_problem
+from tests.svm import write
 
 LINEAR = "--features", "linear"
 
@@ -57,10 +57,7 @@ def test_the_model_has_what_was_reported(report):
 def test_the_report_has_which_instances_were_learned_from(run, tmp_path):
     X, Y = linear_problem(400, 10, 8, slope=4.0)
     Y[::2] = False
-    labels = (",".join(map(str, np.flatnonzero(row))) for row in Y)
-    features = (" ".join(f"{j}:{x:.4f}" for j, x in enumerate(row, 1)) for row in X)
-    (tmp_path / "half.svm").write_text("".join(f"{of} {row}\n" for of, row in zip(labels, features, strict=True)))
-    report = run.json("train", tmp_path / "half.svm", "--levels", 1, *LINEAR)
+    report = run.json("train", write(tmp_path / "half.svm", X, Y), "--levels", 1, *LINEAR)
     assert report["labelled_only"] is True
     assert "nobody has looked" in report["warnings"][0]
 

@@ -22,13 +22,9 @@ def train(*arguments) -> subprocess.CompletedProcess:
     return subprocess.run([*TRAIN, *map(str, arguments)], capture_output=True, text=True)
 
 
-@pytest.fixture
-def files(tmp_path) -> list[str]:
-    return write_parts(tmp_path)
-
-
 @pytest.mark.slow  # two processes load Dask
-def test_a_cluster_on_this_machine(files, tmp_path):
+def test_a_cluster_on_this_machine(tmp_path):
+    files = write_parts(tmp_path)
     large = ("--folds", "2", "--epochs", "1", "--sample", "100", "--c", "0.7")
     kept = ("--history", tmp_path / "history.jsonl")
     done = train(*files, "-o", tmp_path / "news.mpu", "--cluster", "local:2", *large, "--json", "--quiet", *kept)
@@ -57,7 +53,8 @@ def test_names_and_vectoriser_of_texts_are_kept(run, cluster, tmp_path):
 
 
 @pytest.mark.slow  # it starts a cluster of its own
-def test_a_bad_line_is_told_by_file_and_line(files, tmp_path):
+def test_a_bad_line_is_told_by_file_and_line(tmp_path):
+    files = write_parts(tmp_path)
     with Path(files[1]).open("a") as file:
         file.write("1 1:x\n")
     done = train(*files, "-o", tmp_path / "news.mpu", "--cluster", "local:1", "--quiet")

@@ -49,11 +49,6 @@ def test_the_prior_is_recorded_and_chosen(run, texts):
     assert bundle.load(texts / "notes.mpu").options["prior"] == 20
 
 
-def test_no_prior_is_the_training_without_names(run, texts):
-    run("train", texts / "notes.svm", *QUICK, "--prior", "none")
-    assert predicted(run, texts, "railways") != "railways"
-
-
 def test_a_file_of_label_features_does_the_same(run, texts):
     run("train", texts / "notes.svm", *QUICK, "--prior", 15)
     of_names = run.ok("predict", texts / "notes.mpu", texts / "notes.svm", "--format", "scores").stdout
@@ -76,11 +71,12 @@ def test_missing_labels_are_found_by_name(run, texts):
     assert "of those listed are of labels that are never annotated" in result.stderr
 
 
-def test_features_of_names_alone_are_known_to_the_model(run, texts):
+def test_features_of_names_alone_are_known_to_the_model_unless_names_do_not_teach(run, texts):
     run("train", texts / "notes.svm", *QUICK, "--prior", 15)
     result = run("predict", texts / "notes.mpu", "--text", "railways")
     assert result.stderr == ""
     run("train", texts / "notes.svm", *QUICK, "--prior", "none")
+    assert predicted(run, texts, "railways") != "railways"
     assert "their features never occurred" in run("predict", texts / "notes.mpu", "--text", "railways").stderr
 
 

@@ -24,7 +24,7 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import Files
 from tests import svm
 from tests.cluster.conftest import LARGE, OPTIONS, at, write_parts
-from tests.cluster.processes import wait, worker_of_another_version
+from tests.cluster.processes import Processes, wait, worker_of_another_version
 from tests.core.simulated import as_features, hide, linear_problem
 from tests.core.steps import Steps
 from tests.folders import model_files
@@ -131,25 +131,20 @@ def test_a_worker_that_joins_changes_nothing(sources, on, processes, tmp_path, e
     assert learned(tmp_path / "news.mpu") == expected
 
 
-@pytest.mark.slow
-def test_without_workers_it_waits_and_then_gives_up(sources, on, processes, tmp_path):
-    def none_left():
-        processes.kill_worker()
-        processes.kill_worker()
-
-    with config.set({"mpu.timeout": 2}), pytest.raises(ClusterError, match="has had no worker for 2 seconds"):
-        train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("learning level 0", none_left))
-    assert not (tmp_path / "a.mpu").exists()
-    with config.set({"mpu.timeout": 1}), pytest.raises(ClusterError, match="no worker"):
-        train(sources, tmp_path / "a.mpu", OPTIONS, on=on)
+LOST = {
+    "the workers": (lambda of: [of.kill_worker() for _ in range(2)], "has had no worker for 2 seconds", "no worker"),
+    "the scheduler": (Processes.kill_scheduler, "", "no Dask cluster answers"),
+}
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_is_gone_is_told(sources, on, processes, tmp_path):
-    with config.set({"mpu.timeout": 3}), pytest.raises(ClusterError):
-        train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("learning level 0", processes.kill_scheduler))
+@pytest.mark.parametrize("lost", LOST)
+def test_without_workers_or_a_scheduler_it_waits_and_then_gives_up(sources, on, processes, tmp_path, lost):
+    lose, said, afterwards = LOST[lost]
+    with config.set({"mpu.timeout": 2}), pytest.raises(ClusterError, match=said):
+        train(sources, tmp_path / "a.mpu", OPTIONS, on=on, run=at("learning level 0", partial(lose, processes)))
     assert not (tmp_path / "a.mpu").exists()
-    with config.set({"mpu.timeout": 1}), pytest.raises(ClusterError, match="no Dask cluster answers"):
+    with config.set({"mpu.timeout": 1}), pytest.raises(ClusterError, match=afterwards):
         train(sources, tmp_path / "a.mpu", OPTIONS, on=on)
 
 

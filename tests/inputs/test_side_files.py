@@ -50,11 +50,6 @@ def test_names_that_are_given_are_labels_of_the_model(data, file):
     assert found.label_features is None
 
 
-def test_names_that_are_found_are_no_labels_without_features(data):
-    data.with_name("data.labels").write_text("one\ntwo\nthree\nfour\nfive\n")
-    assert_array_equal(widened(data).ids, [2, 5])
-
-
 def test_reviews_and_complete_instances_keep_their_labels(data, file):
     more = file("3,5 1:1\n", "more.svm")
     review = file("instance\tlabel\tverdict\n1\t2\tyes\n1\t5\tno\n", "checked.tsv")

@@ -43,11 +43,6 @@ def test_a_spreadsheet_may_write_it_in_another_way(file, delimiter, encoding, qu
     assert cells(read([file(out.getvalue().encode(encoding))], names)) == [(0, 1, True, True), (1, 2, False, True)]
 
 
-@pytest.mark.parametrize("source", ["", "suggestion", "Suggestion "])
-def test_a_source_that_is_not_sample_is_no_sample(file, source):
-    assert cells(read([file(f"{HEADER}1\t5\tyes\t{source}\n")])) == [(0, 5, True, False)]
-
-
 LIST = "# suggestions 4\n" + HEADER
 IN_ORDER = {
     "from the top": (LIST, "yes yes - -", [1, 1]),

@@ -563,9 +563,6 @@ def test_after_a_label_was_added_by_search_the_keys_decide_suggestions(page):
     assert page.rows("suggested") == {"sports": "no"}
 
 
-pytestmark = pytest.mark.slow
-
-
 @pytest.mark.parametrize("width, beside", [(320, False), (600, False), (1280, True)])
 def test_fits(page, screen, width, beside):
     screen.size(width)
@@ -579,17 +576,13 @@ def test_fits(page, screen, width, beside):
             assert control.rect["height"] >= 24 or control.get_attribute("type") == "checkbox"  # WCAG 2.5.8
 
 
-def test_a_name_has_the_width_of_a_narrow_screen(page, screen):
+def test_on_a_narrow_screen_a_name_has_its_width_and_what_is_marked_is_not_under_the_footer(page, screen):
     screen.size(320)
     name, button = page.run(
         "return ['.name', 'button'].map((one) => document.querySelector(`.row ${one}`).getBoundingClientRect())"
     )
     assert name["width"] > 250
     assert name["bottom"] <= button["top"]
-
-
-def test_what_is_marked_is_not_under_the_footer(page, screen):
-    screen.size(320)
     for _ in range(4):
         page.press("\ue015")
         row, footer = page.run(

@@ -54,6 +54,8 @@ def test_a_missing_field_is_reported_with_those_of_a_wide_record():
 
 def test_records_without_tags_and_ids():
     assert records({"text": "a"}, {"text": "b"}) == [Record(1, "a", (), None, False), Record(2, "b", (), None, False)]
+    found = records({"text": "a"}, {"text": "b", "tags": ["x"]}, {"text": "c", "tags": None}, needs_tags=True)
+    assert [record.tags for record in found] == [(), ("x",), ()]
 
 
 def test_tags_of_all_kinds():
@@ -70,11 +72,6 @@ def test_control_characters_within_become_blanks():
 def test_an_id_that_comes_later_would_be_lost():
     _, bad = records({"text": ""}, {"text": "", "id": "x"})
     assert "'id'" in bad.problem and "--id" in bad.problem
-
-
-def test_a_record_without_the_tags_has_none():
-    found = records({"text": "a"}, {"text": "b", "tags": ["x"]}, {"text": "c", "tags": None}, needs_tags=True)
-    assert [record.tags for record in found] == [(), ("x",), ()]
 
 
 @pytest.mark.parametrize(

@@ -190,8 +190,4 @@ def test_a_file_of_names(tmp_path, file):
     assert labels.add("Six") == 6 == labels.number("Six")
     (tmp_path / "again").write_text(labels.lines(), encoding="utf-8")
     assert read_labels(tmp_path / "again").names == labels.names
-
-
-def test_names_with_numbers(file):
-    path = file("3\tThree\n1\tOne\tEins\n", "names")
-    assert read_labels(path).names == [("One", "Eins"), (), ("Three",)]
+    assert read_labels(file("3\tThree\n1\tOne\tEins\n", "numbered")).names == [("One", "Eins"), (), ("Three",)]
