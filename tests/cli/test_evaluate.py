@@ -138,28 +138,14 @@ FILES = {
     "good": "3,7\n1\n\n7\n",
     "bad": "3\n9\n\n3\n",
     "scores": "7:0.9 3:0.6 1:0.1\n1:0.8 3:0.4 7:0.2\n3:0.1\n3:0.3 7:0.6\n",
-    "both": "3,7 7:0.4 3:0.3 1:0.1\n1 1:0.8 3:0.4 7:0.2\n 3:0.9\n7 3:0.3 7:0.6\n",
 }
 
 
-@pytest.fixture
-def files(tmp_path, monkeypatch):
+def test_no_estimate_on_complete_labels_exceeds_one(run, tmp_path, monkeypatch):
+    """Also if c is too small, so that hits count for more labels than were predicted."""
     monkeypatch.chdir(tmp_path)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text * 25)
-
-
-@pytest.mark.parametrize("first", ["# threshold 0.35", "# thresholds 3:0.31 7:0.5", ""])
-def test_scores_that_are_joined_have_the_same_thresholds(run, files, tmp_path, first):
-    """The thresholds of the first part were taken for all."""
-    for other, said in ((first, ""), ("# threshold 0.3", "error: joined:3: has other thresholds than the first line")):
-        (tmp_path / "joined").write_text(f"7:0.9 {first}\n3:0.6\n7:0.9 {other}\n" + "7:0.6\n" * 97)
-        assert run("evaluate", "truth.svm", "joined").stderr.startswith(said)
-        assert run.json("evaluate", "truth.svm", "joined", "--threshold", 0.5)["threshold"] == 0.5
-
-
-def test_no_estimate_on_complete_labels_exceeds_one(run, files):
-    """Also if c is too small, so that hits count for more labels than were predicted."""
     found = run.json("evaluate", "truth.svm", "scores", "--threshold", 0.5, "--c", 0.3, "--per-label")
     several = run.json("evaluate", "truth.svm", "bad", "good", "--c", 0.3)
     estimates = [found["corrected"], *(row["corrected"] for row in found["per_label"]), *several["evaluated"]]

@@ -153,14 +153,12 @@ def test_people_write_names_or_numbers(run, folder, form):
     assert not (folder / "out").exists()
 
 
-@pytest.mark.parametrize("form", ["--reviewed", "--c", "--implied"])
-def test_a_number_that_is_the_name_of_another_label_is_refused(run, folder, form):
+def test_a_number_that_is_the_name_of_another_label_is_refused(run, folder):
+    """Of files: tests/golden/refusals.txt."""
     (folder / "tags").write_text("002\nnews\nmusic\nart\n")
-    (folder / "people").write_text(people(form, "music", "002"))
-    problem = "people:3: '002' is the number of a label and a name of another; write news or 002 (1)"
-    assert problem in message(run(*SUGGEST, form, "people"))
     run.ok("train", "x.svm", *QUICK, "--labels", "tags")
-    assert problem.removeprefix("people:3: ") in message(run("info", "x.mpu", "--label", "002"))
+    problem = "'002' is the number of a label and a name of another; write news or 002 (1)"
+    assert problem in message(run("info", "x.mpu", "--label", "002"))
 
 
 def test_what_commands_write_of_labels_called_by_numbers_is_read_back(run, folder):

@@ -97,15 +97,6 @@ def test_a_second_file_may_seem_to_be_numbered_from_another_base(run, problem, t
     assert "another base" not in run.ok("train", problem[3], *options).stderr
 
 
-def test_a_second_file_is_another_one_and_has_labels(run, problem, tmp_path):
-    (tmp_path / "more.svm").hardlink_to(problem[3])
-    for more, status in ((problem[3], 2), (tmp_path / "more.svm", 2), (tmp_path / "none.svm", 1)):
-        (tmp_path / "none.svm").write_text(" 1:1\n 2:1\n")
-        result = run("train", problem[3], "--fully-labelled", more, "--c", 0.5, *FAST)
-        assert result.exit_code == status
-        assert ("may be named once only" if status == 2 else "none.svm: no instance has a label") in result.stderr
-
-
 def test_a_label_that_only_the_review_has_is_learned(run, problem, tmp_path):
     path, true = tmp_path / "checked.tsv", "".join(f"{i}\t77\tyes\n" for i in range(1, 20))
     path.write_text(f"instance\tlabel\tverdict\n{true}30\t78\tno\n")

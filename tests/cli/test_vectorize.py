@@ -23,12 +23,6 @@ def news(tmp_path):
     return write_records(tmp_path / "news.jsonl", rows)
 
 
-def test_an_empty_separator_is_refused(run, news, tmp_path):
-    result = run("vectorize", news, "--separator", "", "-o", tmp_path / "news.svm")
-    assert (result.exit_code, (tmp_path / "news.svm").exists()) == (2, False)
-    assert "--separator is empty" in result.stderr
-
-
 def test_data_of_another_vectoriser_are_refused(run, news, tmp_path):
     """Their features have other numbers, which the model would take for its own."""
     run.ok("vectorize", news, "-o", tmp_path / "news.svm")
