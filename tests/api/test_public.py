@@ -14,7 +14,6 @@ from mpu_cli import (
     IncompleteLabelClassifier,
     MPUClassifier,
     choose_thresholds,
-    corrected_metrics,
     estimate_c,
     out_of_fold,
     unannotated_posterior,
@@ -153,22 +152,3 @@ def test_a_label_without_annotations_has_no_threshold():
 
 def test_no_more_than_1_is_expected_where_c_is_too_small():
     assert choose_thresholds([[0.9], [0.8], [0.1], [0.1]], [[1], [1], [0], [0]], c=0.5).expected_f1 == 1
-
-
-@pytest.mark.parametrize(
-    ("function", "arguments"),
-    [
-        (choose_thresholds, ([[0.5]], [[1, 0]], 0.5)),
-        (choose_thresholds, ([[0.5]], [[1]], [0.5, 0.5])),
-        (choose_thresholds, ([[0.5]], [[0]], 0.5)),
-        (choose_thresholds, ([[0.5]], [[1]], 0.5, "f1")),
-        (choose_thresholds, (np.zeros((1, 0)), [[1]], 0.5)),
-        (corrected_metrics, ([[1, 0]], [[1]], 0.5)),
-        (corrected_metrics, ([[1]], [[0.5]], 0.5)),
-        (corrected_metrics, ([[1]], [[1]], 0)),
-        (corrected_metrics, ([[1]], [[1]], "auto")),
-    ],
-)
-def test_other_arrays_are_refused(function, arguments):
-    with refused(ValueError):
-        function(*arguments)

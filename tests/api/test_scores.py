@@ -105,7 +105,7 @@ def test_c_of_each_label_is_unknown_if_instances_have_one_label_each():
     assert np.isnan(found.intervals).all()
 
 
-def test_features_and_scores_cannot_be_confused(scored):
+def test_features_scores_and_models_cannot_be_confused(scored):
     X, _, S, P = scored
     for arguments in ({}, {"X": X, "scores": P}):
         with refused(ValueError):
@@ -117,6 +117,8 @@ def test_features_and_scores_cannot_be_confused(scored):
     np.testing.assert_array_equal(to_probabilities(csr_array(P)), to_probabilities(P))
     with refused(ValueError):
         questions(y=S, n=10, scores=P[:, :2])
+    with refused(ValueError):
+        out_of_fold(X, S, RandomForestClassifier())
 
 
 def test_missing_labels_are_as_many_as_c_says(scored):
@@ -135,12 +137,6 @@ def test_missing_labels_are_as_many_as_c_says(scored):
     seen[best.rows[0], best.columns[0]] = -1
     left = missing_labels(S, scores=P, c=c, top=5, reviewed=seen)
     assert (best.rows[0], best.columns[0]) not in zip(left.rows.tolist(), left.columns.tolist(), strict=True)
-
-
-def test_out_of_fold_says_what_to_use_for_another_model(scored):
-    X, _, S, _ = scored
-    with refused(ValueError):
-        out_of_fold(X, S, RandomForestClassifier())
 
 
 class NAType:

@@ -1,4 +1,4 @@
-"""Metrics for people with arrays: `ranking_metrics` and `jain_propensities`."""
+"""Metrics for people with arrays, and what they and `choose_thresholds` refuse."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from scipy.sparse import coo_array, csr_array, csr_matrix
 from sklearn.metrics import coverage_error, ndcg_score
 from sklearn.tree import DecisionTreeClassifier
 
-from mpu_cli import corrected_metrics, incomplete_f1_scorer, jain_propensities, ranking_metrics
+from mpu_cli import choose_thresholds, corrected_metrics, incomplete_f1_scorer, jain_propensities, ranking_metrics
 from mpu_cli.evaluation import incomplete
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from tests.golden import refused
@@ -69,6 +69,15 @@ def test_propensities_of_an_indicator_matrix():
         (jain_propensities, ([[1], [1], [0.5]],), {}),
         (corrected_metrics, ([["a"], []], [["a"], ["b"]]), {"c": 1}),
         (ranking_metrics, ([["a"], []], [[1, 0], [0, 1]]), {}),
+        (choose_thresholds, ([[0.5]], [[1, 0]], 0.5), {}),
+        (choose_thresholds, ([[0.5]], [[1]], [0.5, 0.5]), {}),
+        (choose_thresholds, ([[0.5]], [[0]], 0.5), {}),
+        (choose_thresholds, ([[0.5]], [[1]], 0.5, "f1"), {}),
+        (choose_thresholds, (np.zeros((1, 0)), [[1]], 0.5), {}),
+        (corrected_metrics, ([[1, 0]], [[1]], 0.5), {}),
+        (corrected_metrics, ([[1]], [[0.5]], 0.5), {}),
+        (corrected_metrics, ([[1]], [[1]], 0), {}),
+        (corrected_metrics, ([[1]], [[1]], "auto"), {}),
     ],
 )
 def test_what_is_refused(function, arguments, options):

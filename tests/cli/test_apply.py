@@ -181,22 +181,21 @@ def test_what_cannot_be_applied_is_refused(run, collection, decided, tmp_path, r
 
 
 def test_an_id_twice_is_refused_where_it_matters(run, collection, decided, tmp_path):
+    """Also one that only the records have twice."""
     books, new = collection(), tmp_path / "new.jsonl"
-    books.write_text(books.read_text().replace('"b1"', '"b0"'))
+    text, options = books.read_text(), ("-o", new, "--reviewed")
+    books.write_text(text + text.splitlines()[2] + "\n")
+    only_there = run("apply", books, *options, decided("3 car yes"))
+    assert (only_there.exit_code, new.exists()) == (1, False)
+    assert f"{books}:5: several records have the id 'b2'" in only_there.stderr
+    run.ok("apply", books, *options, decided("2 car yes"))
+    new.unlink()
+    books.write_text(text.replace('"b1"', '"b0"'))
     run.ok("vectorize", books, "-o", tmp_path / "books.svm", "-q", "--min-df", 1)
-    result = run("apply", books, "--reviewed", decided("2 car yes"), "-o", new)
+    result = run("apply", books, *options, decided("2 car yes"))
     assert (result.exit_code, new.exists()) == (1, False)
     assert "several records have the id 'b0'" in result.stderr
-    run.ok("apply", books, "--reviewed", decided("3 fruit yes"), "-o", new)
-
-
-def test_an_id_that_only_the_records_have_twice_is_refused(run, collection, decided, tmp_path):
-    books, new = collection(), tmp_path / "new.jsonl"
-    books.write_text(books.read_text() + books.read_text().splitlines()[2] + "\n")
-    result = run("apply", books, "--reviewed", decided("3 car yes"), "-o", new)
-    assert (result.exit_code, new.exists()) == (1, False)
-    assert f"{books}:5: several records have the id 'b2'" in result.stderr
-    run.ok("apply", books, "--reviewed", decided("2 car yes"), "-o", new)
+    run.ok("apply", books, *options, decided("3 fruit yes"))
 
 
 def test_a_tag_with_the_separator_is_refused(run, tmp_path, decided):

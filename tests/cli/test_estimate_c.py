@@ -7,11 +7,10 @@ import pytest
 
 from mpu_cli.svmlight.reader import read
 from tests.cli.tables import first_lines
-from tests.cli.test_questions import answered
+from tests.cli.test_questions import LINEAR, answered, estimated
 from tests.slow import slow
 from tests.svm import write
 
-LINEAR = "--features", "linear"
 QUICK = *LINEAR, "--cost", 10, "--epochs", 3, "--levels", 1
 
 
@@ -36,17 +35,12 @@ def noise(tmp_path):
     return write(tmp_path / "noise.svm", rng.normal(size=(300, 5)), Y, form=".3f")
 
 
-def estimate(run, *arguments) -> dict:
-    """Return the report by linear features, unless arguments ask for others: to choose them takes long."""
-    return run.json("estimate-c", *LINEAR, *arguments, "-q")
-
-
 @pytest.mark.parametrize(
     ("rate", "features"),
     [(0, "linear"), (0.3, "linear"), (0.6, "linear"), *slow((0, "auto"), (0.3, "auto"), (0.6, "auto"))],
 )
 def test_c_is_the_share_that_is_left(run, corrupted, rate, features):
-    report = estimate(run, corrupted(rate), "--features", features)
+    report = estimated(run, corrupted(rate), "--features", features)
     assert report["c"] == pytest.approx(1 - rate, abs=0.03)
     assert report["missing_rate"] == pytest.approx(1 - report["c"])
     low, high = report["interval"]
@@ -74,19 +68,10 @@ def test_the_readable_report(run, digits, tmp_path):
     ]
 
 
-def test_labels_that_all_instances_have_are_not_missing(run, corrupted, tmp_path):
-    full = tmp_path / "full.svm"
-    lines = [line.partition(" ") for line in corrupted(0.6).read_text().splitlines()]
-    full.write_text("".join(f"{labels + ',' * bool(labels)}99 {rest}\n" for labels, _, rest in lines))
-    report = estimate(run, full, "--per-label", "-q")
-    *others, last = (row["missing"] for row in report["per_label"])
-    assert last == 0 and sum(others) == pytest.approx(report["missing"])
-
-
 def test_a_table_per_label(run, corrupted):
     """The missing labels of all are those of the pooled c, and estimates that say little are marked."""
     path = corrupted(0.6)
-    report = estimate(run, path, "--per-label")
+    report = estimated(run, path, "--per-label")
     rows = report["per_label"]
     assert [row["label"] for row in rows] == list(range(1, 19))
     assert report["missing"] == pytest.approx(sum(row["annotations"] for row in rows) * (1 / report["c"] - 1))
@@ -117,7 +102,7 @@ def test_no_more_labels_are_missing_than_there_are_cells(run, tmp_path, by, seed
         options = ["--reviewed", tmp_path / "answers.tsv"]
         run.ok("suggest", data, "--questions", 40, "-o", options[1])
         answered(options[1], options[1], np.ones(S.shape, int))
-    found = estimate(run, data, *options, "--per-label", "-o", file)
+    found = estimated(run, data, *options, "--per-label", "-o", file)
     trained = run.json("train", data, "-o", tmp_path / "m.mpu", *options, *QUICK)
     listed = run.json("suggest", data, "-o", tmp_path / "missing.tsv", *options, *QUICK)
     run.ok("report", data, "-o", tmp_path / "few.html", "--csv", table, *options)
@@ -143,15 +128,13 @@ def test_no_more_labels_are_missing_than_there_are_cells(run, tmp_path, by, seed
         run.ok("train", data, "-o", tmp_path / "given.mpu", "--c", file, *QUICK)
 
 
-def test_the_help_says_the_whole_assumption(run, noise):
-    assert estimate(run, noise)["assumption"] in " ".join(run("estimate-c", "--help").stdout.split())
-
-
-def test_noise_is_warned_of_also_when_quiet(run, noise):
+def test_noise_is_warned_of_also_when_quiet_and_the_help_says_the_whole_assumption(run, noise):
     result = run("estimate-c", noise, *LINEAR, "-q")
     assert "is unreliable: annotations are too few, " in result.stderr
     assert "it may be far off" in result.stderr
-    assert estimate(run, noise)["predictable"] is False
+    report = estimated(run, noise)
+    assert report["predictable"] is False
+    assert report["assumption"] in " ".join(run("estimate-c", "--help").stdout.split())
 
 
 @pytest.mark.parametrize("command", ["estimate-c --plan 0.1", "train --epochs 1 --cost 1 --levels 1"])
@@ -164,7 +147,7 @@ def test_c_of_1_is_certain_where_every_cell_is_annotated(run, tmp_path, command)
 
 def test_the_same_seed_gives_the_same_report_on_any_number_of_threads(run, noise):
     each = ((1, 0), (2, 0), (2, 1))
-    one, two, other = (estimate(run, noise, "-j", jobs, "--seed", seed, "--per-label") for jobs, seed in each)
+    one, two, other = (estimated(run, noise, "-j", jobs, "--seed", seed, "--per-label") for jobs, seed in each)
     assert one == two != other
 
 
@@ -175,7 +158,7 @@ def test_the_same_seed_gives_the_same_report_on_any_number_of_threads(run, noise
 @pytest.mark.parametrize("method", ["bbe", "e1", "e2", "e3"])
 def test_edge_cases(run, file, text, method):
     path = file(text, "edge.svm")
-    report = estimate(run, path, "--per-label", "--method", method)
+    report = estimated(run, path, "--per-label", "--method", method)
     assert ("interval" in report) == ("c_by_scores" not in report)
     assert all(0 < row["c"] <= 1 for row in report["per_label"])
     for row in [report, *report["per_label"]] if "interval" in report else []:
@@ -212,7 +195,7 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
         r"scores suggest 0.\d+, which holds only if no instance truly has more than 1 label", result.stdout
     )
     assert "mpu suggest FILE --questions 40" in result.stdout
-    report = estimate(run, one_each, "--per-label", "--plan", "0.2", "-o", tmp_path / "c.txt")
+    report = estimated(run, one_each, "--per-label", "--plan", "0.2", "-o", tmp_path / "c.txt")
     assert not {"c", "missing_rate", "missing", "interval"} & report.keys()
     assert [(row["interval"], row["missing"]) for row in report["per_label"]] == [(None, None)] * 3
     assert "  unknown  c is only assumed\n" in run("estimate-c", one_each, *LINEAR, "--per-label").stdout
@@ -262,10 +245,10 @@ def test_labels_may_differ_where_instances_have_one_label_each(run, tmp_path):
     assert "if each c is right" in trained.stdout
     described = run.json("info", tmp_path / "m")["c"]
     assert described["assumption"].startswith("every true label is annotated") and described["overall"] is None
-    assert estimate(run, path)["by_label"] is True
+    assert estimated(run, path)["by_label"] is True
     path = write(tmp_path / "several.svm", true, annotated, form="d")
     run.ok("train", path, "-o", tmp_path / "several", *QUICK)
-    of_labels, of_all = run.json("info", tmp_path / "several")["c"], estimate(run, path)
+    of_labels, of_all = run.json("info", tmp_path / "several")["c"], estimated(run, path)
     assert (of_labels["overall"], of_labels["interval"]) == (of_all["c"], of_all["interval"])
 
 
@@ -273,7 +256,7 @@ def test_answers_tell_c_where_instances_have_one_label_each(run, one_each, tmp_p
     questions = tmp_path / "questions.tsv"
     run.ok("suggest", one_each, "--questions", 40, "-o", questions)
     answered(questions, questions, read(one_each).features.toarray()[:, 1:])  # a topic is a feature
-    report = estimate(run, one_each, "--reviewed", questions)
+    report = estimated(run, one_each, "--reviewed", questions)
     low, high = report["interval"]
     assert low < 242 / 400 < high  # of 240 records, 160 have two topics
     assert "by_annotations_alone" not in report

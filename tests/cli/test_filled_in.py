@@ -9,15 +9,12 @@ import pytest
 from mpu_cli.review.decisions import read_cells
 from tests.cli.tables import label_sets
 from tests.cli.test_implied_labels import hierarchy, write_rules
+from tests.cli.test_questions import estimated
 from tests.core.simulated import hide
 from tests.svm import write
 
 COLUMNS = "instance\tlabel\tverdict\n"
 QUICK = "--features", "linear", "--cost", 3, "--eta0", 1, "--epochs", 3, "--levels", 1, "-q"
-
-
-def c_of(run, file, *options):
-    return run.json("estimate-c", file, "--features", "linear", *options)
 
 
 def fill_in(run, file, target, *options):
@@ -54,7 +51,7 @@ def test_filling_in_does_not_raise_c(run, tmp_path, filled):
     assert listed(tmp_path / "first.filled") == cells(first) - cells(news)
     assert fill_in(run, first, second, "--top", 300, *rules, "--fill-implied") >= 300  # none of them for a second time
     assert listed(tmp_path / "second.filled") == cells(second) - cells(news)
-    before, *after = (c_of(run, file) for file in (news, first, second))
+    before, *after = (estimated(run, file) for file in (news, first, second))
     assert before["c"] == pytest.approx(0.6, abs=0.06)
     assert [one["c"] for one in after] == [before["c"]] * 2
     for file in (first, second):
@@ -63,7 +60,7 @@ def test_filling_in_does_not_raise_c(run, tmp_path, filled):
         origin = json.loads(next((tmp_path / "m.mpu").glob("training-*.json")).read_text())
         assert sum(origin["annotated"]) == len(cells(news))
         (tmp_path / file.name).with_suffix(".filled").unlink()
-        assert c_of(run, file)["c"] > 0.9
+        assert estimated(run, file)["c"] > 0.9
 
 
 @pytest.mark.slow

@@ -18,13 +18,16 @@ def noise(tmp_path):
 
 
 def test_a_file_of_an_estimate_keeps_its_interval_and_its_warnings(run, noise, tmp_path):
-    c = tmp_path / "c.txt"
+    """Every command that takes it repeats these."""
+    c, scores = tmp_path / "c.txt", tmp_path / "scores.txt"
     estimated = run.json("estimate-c", noise, "-o", c, "--features", "linear")  # as QUICK
-    assert len(estimated["warnings"]) == 1
-    result = run("train", noise, "--c", c, *QUICK, "--json")
+    (warning,) = estimated["warnings"]
+    assert warning in run("suggest", noise, "--c", c, *QUICK, "-o", tmp_path / "missing.tsv").stderr
+    result = run("train", noise, "--c", c, *QUICK, "--json", "--oof", scores)
+    assert warning in run("evaluate", noise, scores, "--c", c).stderr
     trained = json.loads(result.stdout)
-    assert trained["warnings"] == estimated["warnings"]
-    assert f"warning: {estimated['warnings'][0]}" in result.stderr
+    assert trained["warnings"] == [warning]
+    assert f"warning: {warning}" in result.stderr
     assert trained["c_estimated"] is True
     assert trained["c"] == pytest.approx(estimated["c"], rel=1e-5)
     assert trained["c_interval"] == pytest.approx(estimated["interval"], rel=1e-4)
@@ -43,14 +46,6 @@ def test_no_interval_is_claimed_of_what_the_user_says(run, noise, tmp_path, give
     result = run("train", noise, "--c", given, *QUICK)
     assert "set by the user" in result.stdout
     assert "whose interval" not in result.stdout
-
-
-def test_every_command_that_takes_the_file_repeats_the_warnings(run, noise, tmp_path):
-    c, scores = tmp_path / "c.txt", tmp_path / "scores.txt"
-    (warning,) = run.json("estimate-c", noise, "-o", c, "--features", "linear")["warnings"]
-    assert warning in run("suggest", noise, "--c", c, *QUICK, "-o", tmp_path / "missing.tsv").stderr
-    run("train", noise, "--c", c, *QUICK, "--oof", scores)
-    assert warning in run("evaluate", noise, scores, "--c", c).stderr
 
 
 @pytest.mark.parametrize("how", ["number", "file"])
@@ -77,8 +72,10 @@ def test_a_label_of_all_instances_does_not_decide_c(run, tmp_path):
     Y = rng.random((1500, 5)) < 0.2
     X, S = Y + 0.05 * rng.normal(size=Y.shape), Y & (rng.random(Y.shape) < 0.6)
     data = write(tmp_path / "all.svm", X, np.column_stack([S, np.ones(1500, bool)]), form="g")
-    estimated = run.json("estimate-c", data, "--features", "linear")
+    estimated = run.json("estimate-c", data, "--features", "linear", "--per-label")
     assert estimated["c"] == pytest.approx(0.6, abs=0.05)
+    *others, last = (row["missing"] for row in estimated["per_label"])
+    assert (last, sum(others)) == (0, pytest.approx(estimated["missing"]))
     trained = run.json("train", data, *QUICK)
     for report in (estimated, trained):
         assert "label 6, which says nothing about c" in report["warnings"][0]

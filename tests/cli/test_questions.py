@@ -55,7 +55,7 @@ def checked(copied):
 
 
 def estimated(run, data, *options) -> dict:
-    """Return what is estimated by linear features: choosing others takes long, and is tried elsewhere."""
+    """Return what is estimated by linear features, unless options ask for others: to choose them takes long."""
     return run.json("estimate-c", data, *LINEAR, *options, "-q")
 
 
@@ -213,11 +213,8 @@ def test_reviews_correct_what_is_claimed(run, problem, tmp_path):
 
 @pytest.mark.slow
 def test_as_many_are_missing_as_estimate_c_says_by_complete_label_sets(run, problem, tmp_path):
-    Y, _, data = problem
-    second = tmp_path / "second.svm"
-    lines = zip(data.read_text().splitlines()[:100], Y, strict=False)
-    sets = [",".join(map(str, np.flatnonzero(y) + 1)) + " " + line.split(" ", 1)[1] for line, y in lines]
-    second.write_text("\n".join(sets) + "\n")
+    data, (X, Y, _) = problem[2], drawn()
+    second = write(tmp_path / "second.svm", X[:100], Y[:100], form=".6g")
     by, out = ("--fully-labelled", second), ("-o", tmp_path / "missing.tsv")
     found = estimated(run, data, *by)
     listed = run.json("suggest", data, *by, *out, *FAST)
@@ -257,12 +254,10 @@ def test_what_is_listed_agrees_with_c_by_answers(run, problem, checked, tmp_path
 
 
 @pytest.mark.parametrize("asked", [("--questions", 40), *slow((("--top", 20),))])
-def test_where_people_find_no_missing_label_little_is_claimed_and_nothing_filled_in(run, problem, tmp_path, asked):
+def test_where_people_find_no_missing_label_little_is_claimed_and_nothing_filled_in(run, tmp_path, asked):
     """Of complete data, answers to questions or to a list are all no."""
-    X = [line.partition(" ")[2] for line in problem[2].read_text().splitlines()]
-    complete, no = tmp_path / "complete.svm", tmp_path / "no.tsv"
-    rows = (",".join(str(k + 1) for k in np.flatnonzero(row)) for row in problem[0])
-    complete.write_text("".join(f"{labels} {x}\n" for labels, x in zip(rows, X, strict=True)))
+    X, Y, _ = drawn()
+    complete, no = write(tmp_path / "complete.svm", X, Y, form=".6g"), tmp_path / "no.tsv"
     run.ok("suggest", complete, *asked, *FAST, "-o", tmp_path / "asked.tsv", "-q")
     no.write_text(re.sub("\t\t(question|suggestion)", r"\tno\t\1", (tmp_path / "asked.tsv").read_text()))
     report = run.json("suggest", complete, "--reviewed", no, *FAST, "--top", 20, "-o", tmp_path / "missing.tsv")

@@ -9,10 +9,8 @@ from mpu_cli.people.posteriors import Evidence
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from tests.cli.tables import first_lines, table
+from tests.cli.test_estimate_c import LINEAR, QUICK
 from tests.cli.training import message
-
-LINEAR = "--features", "linear"
-QUICK = *LINEAR, "--cost", 10, "--epochs", 3, "--levels", 1
 
 
 @pytest.fixture
@@ -65,23 +63,6 @@ def test_data_that_are_edited_before_labels_are_filled_in_are_an_error(run, tiny
     options = ("--c", 0.5, *QUICK, "--top", 2)
     assert message(run("suggest", tiny, *options, "--format", "svm", "-o", tmp_path / "filled.svm"))
     assert not (tmp_path / "filled.svm").exists()
-
-
-def test_decisions_are_learned_from_and_not_listed_again(run, incomplete, tmp_path):
-    source, removed = incomplete
-    first, checked = tmp_path / "missing.tsv", tmp_path / "checked.tsv"
-    options = ("--top", 40, "--c", "0.7", *QUICK)
-    run("suggest", source, *options, "-o", first)
-    listed = table(first)
-    assert len(listed) == 40
-    lines = ["instance\tlabel\tverdict\n"]
-    for row in listed:
-        is_true = (int(row["instance"]), int(row["label"])) in removed
-        lines.append(f"{row['instance']}\t{row['label']}\t{'yes' if is_true else 'no'}\n")
-    checked.write_text("".join(lines))
-    run.ok("suggest", source, "--reviewed", checked, *options, "-o", first)
-    seen = {(row["instance"], row["label"]) for row in listed}
-    assert not seen & {(row["instance"], row["label"]) for row in table(first)}
 
 
 def test_a_list_of_which_nothing_is_decided_begins_with_what_is_not_known(run, incomplete, tmp_path):

@@ -25,6 +25,7 @@ def sent(text: str) -> bytes:
 
 
 def test_it_predicts_what_the_command_predicts(service, run, tmp_path):
+    """`top` shortens the scores and never the labels."""
     asked = service("one")
     status, health = asked.ask("/health")
     version = health.pop("version")
@@ -39,14 +40,9 @@ def test_it_predicts_what_the_command_predicts(service, run, tmp_path):
     scores = {label: float(score) for label, score in re.findall(r"(\d+):(\S+)", line.partition("#")[0])}
     assert found["predictions"][0]["scores"] == pytest.approx(scores, abs=1e-5)
     assert list(found["predictions"][1]["scores"]) == ["2", "1"]
+    (short,) = asked.ok("/predict", {"instances": [{"1": 1, "2": 1}], "top": 1})["predictions"]
+    assert (set(short["labels"]), len(short["scores"])) == ({"1", "2"}, 1)
     assert asked.ask("/predict", {"instances": []})[1]["predictions"] == []
-
-
-def test_top_shortens_the_scores_and_never_the_labels(service):
-    found = service("one").ok("/predict", {"instances": [{"1": 1, "2": 1}], "top": 1})
-    (prediction,) = found["predictions"]
-    assert set(prediction["labels"]) == {"1", "2"}
-    assert len(prediction["scores"]) == 1
 
 
 REFUSED = (
@@ -94,12 +90,14 @@ def test_the_largest_body_is_an_option(service):
     assert [asked.ask("/predict", b'{"instances": []}'.ljust(size))[0] for size in (100, 101)] == [200, 413]
 
 
-def test_texts_have_labels_by_name(service):
+def test_texts_have_labels_by_name_and_those_without_a_known_word_a_warning(service):
     asked = service("texts")
     found = asked.ok("/predict", {"texts": ["a new law", "the match"]})
     assert [one["labels"] for one in found["predictions"]] == [["Law"], ["Sport"]]
     assert found["predictions"][0].keys() == {"labels", "scores"}
     assert asked.ask("/predict", {"texts": []})[1]["predictions"] == []
+    found = asked.ok("/predict", {"texts": ["a law", "xyz", ""]})
+    assert found["warnings"] == [f"text {number} has no word that the model knows" for number in (2, 3)]
 
 
 def test_labels_have_uris_where_a_thesaurus_has_them(service):
@@ -227,11 +225,6 @@ def test_paths_are_listed(service):
     status, found = asked.ask("/")
     assert (status, found["version"]) == (200, asked.ask("/health")[1]["version"])
     assert {"POST /predict", "GET /health"} < set(found["paths"])
-
-
-def test_a_text_without_a_known_word_is_a_warning(service):
-    found = service("texts").ask("/predict", {"texts": ["a law", "xyz", ""]})[1]
-    assert found["warnings"] == [f"text {number} has no word that the model knows" for number in (2, 3)]
 
 
 @pytest.mark.parametrize("body", [b'{"instances"', b""])
