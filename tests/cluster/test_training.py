@@ -133,7 +133,7 @@ def test_a_worker_that_joins_changes_nothing(sources, on, processes, tmp_path, e
 
 LOST = {
     "the workers": (lambda of: [of.kill_worker() for _ in range(2)], "has had no worker for 2 seconds", "no worker"),
-    "the scheduler": (Processes.kill_scheduler, "", "no Dask cluster answers"),
+    "the scheduler": (Processes.kill_scheduler, None, "no Dask cluster answers"),
 }
 
 
