@@ -11,7 +11,7 @@ import time
 from ast import literal_eval
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,9 +40,9 @@ def make(label: str, run: Run) -> Any:
     threshold from `Tuned`.
     Raises MpuError (there is no such method, or it does not take these options).
     """
-    words, of_name = label.split(":"), _name(label)
-    made, options = _class(*of_name), {}
-    for word in words[len(of_name) :]:
+    words = label.split(":")
+    made, options = _class(label), {}
+    for word in dropwhile(lambda word: "=" not in word, words):
         key, _, text = word.partition("=")
         if (name := key.replace("-", "_")) in options:
             raise MpuError(f"{label}: the option {key} is given twice; give it once")
@@ -61,23 +61,18 @@ def make(label: str, run: Run) -> Any:
 
 def code_of(label: str) -> str | None:
     """Return the checksum of the file that defines a method; None for one of `mpu`, or without a file."""
-    name, *attribute = _name(label)
+    path: str | None = (name := label.partition(":")[0])
     if name in method_names():
         return None
-    path: str | None = name
     if not name.endswith(".py"):
-        path = getattr(inspect.getmodule(_class(name, *attribute)) or sys.modules[name], "__file__", None)
+        path = getattr(inspect.getmodule(_class(label)) or sys.modules[name], "__file__", None)
     return path and str(joblib.hash(Path(path).read_bytes()))
 
 
-def _name(label: str) -> list[str]:
-    return list(takewhile(lambda word: "=" not in word, label.split(":")))
-
-
-def _class(name: str = "", attribute: str = "", *more: str) -> Any:
+def _class(label: str) -> Any:
+    of_name = ":".join(takewhile(lambda word: "=" not in word, label.split(":")))
+    name, _, attribute = of_name.partition(":")
     try:
-        if more:
-            raise AttributeError
         if name in method_names():
             module = import_module(f"{__name__}.{name.replace('-', '_')}")
         elif name.endswith(".py"):
@@ -95,7 +90,7 @@ def _class(name: str = "", attribute: str = "", *more: str) -> Any:
     except (AttributeError, ImportError, OSError, SystemExit) as error:
         why = f" ({one_line(str(error))})" if str(error) else ""
         raise MpuError(
-            f"{':'.join(filter(None, (name, attribute, *more)))!r} is not a method{why}: "
+            f"{of_name!r} is not a method{why}: "
             f"give {', '.join(method_names())}, a file.py with a class Method, or module:Class"
         ) from None
 
