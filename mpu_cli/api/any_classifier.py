@@ -17,11 +17,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_cli.api import arrays, parameters
 from mpu_cli.api.estimator import LabelSetsMixin, MPUClassifier
+from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Cells, refuse_beyond_free
 from mpu_cli.core.problem import Problem, joined, kin_of
+from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.core.validation import deal, default_folds, usual_folds, without
 from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.people.posteriors import Evidence
@@ -242,7 +244,8 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
             warnings.warn(text, MpuWarning, stacklevel=2)
         estimates, rates = evidence.estimates, evidence.frequency.rates
         parameters.warn_of(estimates, annotations)
-        thresholds, expected = evidence.decision(annotations.labels, options.threshold)
+        held_out = HeldOut(evidence.probabilities, annotations.labels, evidence.frequency)
+        thresholds, expected = chosen_thresholds(held_out, options.threshold)
         self._evidence, self._annotations, self._chosen = evidence, annotations, chosen
         self.classes_, self._has_one_dimension = named.classes, named.has_one_dimension
         self.c_ = annotations.widened(rates, rates[0] if (rates == rates[0]).all() else np.nan)

@@ -24,7 +24,6 @@ from mpu_cli.core.predictions import Cells, Predictions, blocks, f1_score, refus
 from mpu_cli.core.problem import Answers, Problem, Verdict, counts_by_chance
 from mpu_cli.core.sample import Estimates, draw_sample, estimate_frequency, refuse_two_frequencies
 from mpu_cli.core.selection import TrainingResult, choose_features
-from mpu_cli.core.thresholds import ExpectedF1, chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.runtime.options import columns_of, in_order_of
 from mpu_cli.runtime.run import Run
@@ -236,10 +235,6 @@ class Evidence:
         if not unread:
             return frequency
         return replace(frequency, share_read=frequency.labelled(labels) / (1 - unread))
-
-    def decision(self, labels: csr_array, criterion: str | float) -> tuple[np.ndarray, ExpectedF1]:
-        """Choose the thresholds for these annotated labels of the same cells, and return them with the expected F1."""
-        return chosen_thresholds(HeldOut(self.probabilities, labels, self.frequency), criterion)
 
 
 def calibrated_by(scores: HeldOut) -> Calibration:
