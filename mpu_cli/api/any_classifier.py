@@ -29,8 +29,9 @@ from mpu_cli.errors import DataError, MpuWarning
 from mpu_cli.people.posteriors import Evidence
 from mpu_cli.runtime.run import Run
 
-# The logistic function of decision values up to this keeps their order in float32; larger ones are divided.
-_LARGEST_DECISION = 15.0
+# The logistic function keeps the order of decision values up to this in float32. If some are larger, all but a few
+# are divided to be below `_FROM`, and these few lie above it.
+_LARGEST_DECISION, _FROM, _USUAL = 15.0, 8.0, 0.99
 
 
 def fit_copies(estimator: Any, X: Any, targets: np.ndarray) -> list[Any]:
@@ -82,14 +83,21 @@ def values(learned: list[Any], X: Any, q: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def scale_of(found: list[tuple[np.ndarray, np.ndarray]]) -> float:
-    """Return the number by which to divide decision values, given by `values`, so that they are at most 15; or 1."""
-    decisions = (np.abs(part[:, are_decisions]) for part, are_decisions in found)
-    return max(1.0, *(float(part.max(initial=0, where=np.isfinite(part))) / _LARGEST_DECISION for part in decisions))
+    """Return the number by which to divide decision values, given by `values`; 0 if none is large."""
+    sizes = np.concatenate([np.abs(part[:, are_decisions]).ravel() for part, are_decisions in found])
+    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
+    return float(np.quantile(sizes, _USUAL, method="lower")) / _FROM if sizes.max(initial=0) > _LARGEST_DECISION else 0.0
 
 
 def scores(found: tuple[np.ndarray, np.ndarray], scale: float) -> np.ndarray:
-    """Return `values` as scores from 0 to 1: the logistic function of the decision values by scale; float32, n x q."""
-    return np.where(found[1], expit(found[0] / scale), found[0]).astype(np.float32)
+    """Return `values` as scores from 0 to 1, in the same order, by the scale of decision values: float32, n x q."""
+    of_labels, are_decisions = found
+    z = of_labels
+    if scale:
+        z = of_labels / scale
+        beyond = _FROM / np.maximum(np.abs(z), _FROM)  # larger values approach the limit, in order
+        z = np.where(beyond < 1, np.sign(z) * (_LARGEST_DECISION - (_LARGEST_DECISION - _FROM) * beyond), z)
+    return np.where(are_decisions, expit(z), of_labels).astype(np.float32)
 
 
 def _parts(model: Any) -> list[Any]:
@@ -141,7 +149,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     Parameters
     ----------
     estimator : classifier
-        With `predict_proba` or `decision_function`; if decision values exceed 15, all are divided by one number.
+        With `predict_proba` or `decision_function`; decision values above 15 are scaled down, in order.
     c : float, array_like of shape (q,), dict or "auto"
         Label frequency; labels that are missing from a dict by name, or are NaN, get an estimate. auto: estimated, as
         by `estimate_c`, or from people's decisions if `fit` gets `sampled`.

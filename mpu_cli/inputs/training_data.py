@@ -286,13 +286,14 @@ def cautions_of(estimates: Estimates, problem: Problem, shown: Callable[[int], s
     """Return warnings about c, overall and of groups, with labels named by their columns."""
     cautions = [] if estimates.estimate is None else estimates.estimate.cautions(len(problem), shown)
     groups, found = problem.groups, estimates.groups
-    if groups is not None and found is not None and estimates.is_known and found.unknown.any():
-        unknown = [groups.names[g] for g in np.flatnonzero(found.unknown)]
-        cautions.append(
-            f"c of {'group' if len(unknown) == 1 else 'groups'} {abridged(unknown[:5], len(unknown))} cannot be "
-            "estimated: nothing is annotated there, or people seem to have stopped at some number of labels; the "
-            "totals leave out what is missing there"
-        )
+    if groups is None or found is None or not estimates.is_known:
+        return cautions
+    is_empty = groups.sums(np.diff(problem.labels.indptr)) == 0
+    stopped = "people seem to have stopped at some number of labels; the totals hold if no instance truly has more"
+    for which, why in ((is_empty, "nothing is annotated there, and the totals leave it out"), (~is_empty, stopped)):
+        if unknown := [groups.names[g] for g in np.flatnonzero(found.unknown & which)]:
+            of_groups = f"group{'s' * (len(unknown) > 1)} {abridged(unknown[:5], len(unknown))}"
+            cautions.append(f"c of {of_groups} cannot be estimated: {why}")
     return cautions
 
 

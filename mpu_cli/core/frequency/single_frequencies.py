@@ -286,35 +286,37 @@ def _fit(x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, curve
 
 # A group with fewer annotations in the sample has no estimate of its own.
 FEWEST_OF_GROUP = 300
-# It is hardly annotated if it has fewer annotations than its instances suggest, by this factor and not by chance.
-_FAR_FEWER = 1.5
+# It is hardly annotated if it has fewer annotations than its instances suggest, by this factor, and by more than this
+# many standard deviations: there may be hundreds of groups.
+_FAR_FEWER, _NOT_BY_CHANCE = 1.5, 3.0
 
 
 def estimate_groups(cells: CountedCells, groups: InstanceGroups, of_all: FrequencyEstimate) -> SingleFrequencies:
     """Estimate a label frequency for each group: docs/method.md, "Groups of instances"."""
     annotations, counted = (groups.sums(part.sum(axis=1)) for part in (cells.annotated, cells.counted))
-    large, expected = annotations >= FEWEST_OF_GROUP, np.zeros(len(annotations))
-    if cells.calibrated is not None and large.any():  # the annotations of each group, at c of the large ones
-        expected = groups.sums(cells.calibrated.sum(axis=1, where=cells.counted, dtype=float))
-        expected *= annotations[large].sum() / expected[large].sum()
-    chance = Z_95 * np.sqrt(annotations + 1)
-    hardly = ~large & (_FAR_FEWER * (annotations + chance) < expected)
+    large, each = annotations >= FEWEST_OF_GROUP, np.arange(len(annotations))
 
     def of_some(which: np.ndarray) -> FrequencyEstimate:
         return estimate(cells.rows(np.flatnonzero(which[groups.of_instances])))
 
+    own = {group: of_some(each == group) for group in each[large].tolist()}
+    known = np.array([group in own and own[group].label_cap is None for group in each.tolist()])
+    expected = np.zeros(len(each))
+    if cells.calibrated is not None and known.any():  # the annotations of each group, if it had c of the large ones
+        expected = groups.sums(cells.calibrated.sum(axis=1, where=cells.counted, dtype=float))
+        expected *= annotations[known].sum() / expected[known].sum()
+    hardly = ~large & (_FAR_FEWER * (annotations + _NOT_BY_CHANCE * np.sqrt(annotations + 1)) < expected)
     small, rest = ~large & ~hardly, of_all
     if annotations[small].sum() >= FEWEST_OF_GROUP:
         rest = of_some(small)
     elif hardly.any():
         rest = of_some(~hardly)
-    each = np.arange(len(large))
-    estimates = [of_some(each == group) if enough else rest for group, enough in enumerate(large.tolist())]
+    estimates = [own.get(group, rest) for group in each.tolist()]
     c, intervals = np.array([one.c for one in estimates]), np.array([one.interval for one in estimates])
     unknown = np.array([one.label_cap is not None for one in estimates])
     if hardly.any():
-        of_large = annotations[large]
-        most = [of_large.sum() / (of_large / rates).sum() for rates in (c[large], *intervals[large].T)]
+        of_known, chance = annotations[known], Z_95 * np.sqrt(annotations + 1)
+        most = [of_known.sum() / (of_known / rates).sum() for rates in (c[known], *intervals[known].T)]
         shares = [(annotations + more)[hardly] / expected[hardly] for more in (0, -chance, chance)]
         c[hardly], *ends = (np.maximum(one * share, CEILINGS[0]) for one, share in zip(most, shares, strict=True))
         intervals[hardly], unknown[hardly] = np.transpose(ends), annotations[hardly] == 0
