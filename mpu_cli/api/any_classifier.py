@@ -86,7 +86,8 @@ def scale_of(found: list[tuple[np.ndarray, np.ndarray]]) -> float:
     """Return the number by which to divide decision values, given by `values`; 0 if none is large."""
     sizes = np.concatenate([np.abs(part[:, are_decisions]).ravel() for part, are_decisions in found])
     sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
-    return float(np.quantile(sizes, _USUAL, method="lower")) / _FROM if sizes.max(initial=0) > _LARGEST_DECISION else 0.0
+    is_large = sizes.max(initial=0) > _LARGEST_DECISION
+    return float(np.quantile(sizes, _USUAL, method="lower")) / _FROM if is_large else 0.0
 
 
 def scores(found: tuple[np.ndarray, np.ndarray], scale: float) -> np.ndarray:

@@ -188,6 +188,8 @@ def command(*declared: click.Parameter | Group, **how: Any) -> Callable[[Callabl
             try:
                 action = import_module(f"mpu_cli.cli.actions.{help.__name__}")
             except ModuleNotFoundError as error:
+                if help.__name__ != "serve":
+                    raise
                 package = str(error.name).partition(".")[0]
                 raise MpuError(
                     f"the package {package} is not installed: run pip install '.[serve]' in a copy of mpu's source"

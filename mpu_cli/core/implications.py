@@ -1,6 +1,6 @@
 """Which labels imply others."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
@@ -80,9 +80,9 @@ class Implications:
     def __bool__(self) -> bool:
         return bool(self._broader)
 
-    def lines(self, text: Callable[[int], str] = str) -> str:
-        """Return the content of a file of these rules: lines with a label and a next broader one, each as a text."""
-        return "".join(f"{text(k)}\t{text(wide)}\n" for k, above in self.next_broader().items() for wide in above)
+    def lines(self) -> str:
+        """Return the content of a file of these rules: lines with the numbers of a label and a next broader one."""
+        return "".join(f"{label}\t{wide}\n" for label, above in self.next_broader().items() for wide in above)
 
     def next_broader(self) -> dict[int, tuple[int, ...]]:
         """Return the next broader labels of each label that has any, including those via labels not in use."""

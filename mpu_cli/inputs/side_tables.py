@@ -22,7 +22,7 @@ from mpu_cli.core.predictions import refuse_large_predictions
 from mpu_cli.core.problem import InstanceGroups
 from mpu_cli.errors import InputError, counted, one_line
 from mpu_cli.names.label_names import LabelNames, label_of
-from mpu_cli.names.lines import cell, read_each, text_lines
+from mpu_cli.names.lines import cell, meanings, read_each, text_lines
 from mpu_cli.names.naming import FOLDER, LABEL_FEATURES, there
 from mpu_cli.runtime.options import LEAST_FREQUENCY
 from mpu_cli.runtime.run import Run
@@ -103,20 +103,21 @@ def estimate_lines(c: float, interval: tuple[float, float] | None, warnings: Seq
 
 
 def _parse(text: str, names: LabelNames | None) -> tuple[int, float]:
-    """Return label and frequency; the label is a number, or a name, which may contain blanks and ``#``."""
+    """Return label and frequency; the label is a number, or a name, which may contain blanks and ``#``.
+
+    A comment with the name of the label makes a number clear.
+    """
     match = _FREQUENCY.search(text)
-    label, c = (text[: match.start()].strip(), float(match[1])) if match else ("", 0.0)
-    if not LEAST_FREQUENCY <= c <= 1:
+    if match is None or not LEAST_FREQUENCY <= (c := float(match[1])) <= 1:
         problem = f"expected a label and its frequency, a number from {LEAST_FREQUENCY:g} to 1, such as: 12 0.4"
         raise ValueError(problem)
-    return label_of(label, names), c
+    return label_of(text[: match.start()].strip(), names, meanings(text[match.end() :].strip())), c
 
 
 def frequency_lines(label_ids: np.ndarray, c: np.ndarray, names: LabelNames | None = None) -> bytes:
     """Return the lines of a frequency file, with each label's name as a comment if names are given."""
     comments = [""] * len(c) if names is None else [f"  # {cell(names.name(label))}" for label in label_ids.tolist()]
-    labels = label_ids.tolist() if names is None else map(names.in_file, label_ids.tolist())
-    rows = zip(labels, c.tolist(), comments, strict=True)
+    rows = zip(label_ids.tolist(), c.tolist(), comments, strict=True)
     return "".join(f"{label} {value:.6g}{comment}\n" for label, value, comment in rows).encode()
 
 

@@ -172,15 +172,16 @@ class LabelNames:
         """
         return self._written.get(number) or str(number)
 
-    def number(self, text: str) -> int:
+    def number(self, text: str, beside: Iterable[str] = ()) -> int:
         """Return the label that a text represents.
 
         A whole number is a label's number. Otherwise the text is a main name, or else a further name of a single label;
         or a result of `written`, possibly as a cell (see `lines.cell`).
 
+        `beside`: as for `find`.
         Raises ValueError (there is no such label, or there are several; or a number is also the name of another label).
         """
-        if (number := self.find(text)) is not None:
+        if (number := self.find(text, beside)) is not None:
             return number
         alike = {folded(name): name for name in (*self._further, *self._main)}
         plain = folded(meanings(text)[0])
@@ -210,13 +211,6 @@ class LabelNames:
                 listed = f"{len(numbers)} labels, {_listed(numbers)}"
                 raise ValueError(f"{quoted(form)} is the name of {listed}; write the number of one")
         return None
-
-    def in_file(self, number: int) -> str:
-        """Return a label's number as a text or, where `number` refuses that, the text from `written`."""
-        try:
-            return str(self.number(str(number)))
-        except ValueError:
-            return self.written(number)
 
     def _labels(self, form: str) -> list[int]:
         """Return the labels with exactly this name, or with this name and number."""
@@ -258,10 +252,10 @@ def is_number(text: str) -> bool:
     return as_number(text) is not None
 
 
-def label_of(text: str, names: LabelNames | None) -> int:
+def label_of(text: str, names: LabelNames | None, beside: Iterable[str] = ()) -> int:
     """Return the label that a text represents, by `LabelNames.number` or, without names, as a number; or ValueError."""
     if names is not None:
-        return names.number(text)
+        return names.number(text, beside)
     if (number := as_number(text)) is None:
         raise ValueError(f"{quoted(text)} is not the number of a label; --labels gives names of labels")
     return number

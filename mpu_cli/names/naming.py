@@ -270,7 +270,7 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
     unused: dict[str, int] = {}  # numbers below 0
     pairs_in_use: int | None = None
 
-    def number(text: str) -> int:
+    def number(text: str, names: LabelNames | None) -> int:
         if pairs_in_use == 0 or names is None or names.find(text) is not None:
             return label_of(text, names)
         return unused.setdefault(text, -1 - len(unused))
@@ -283,7 +283,9 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
             raise ValueError(
                 "expected two labels, the narrower and the broader one, such as: 12 7; between names, put a tab"
             )
-        pairs.append((number(fields[0]), number(fields[1])))
+        by_number = Path(source).suffix == IMPLIED and all(map(is_number, fields))  # as `mpu suggest` writes them
+        narrower, broader = (number(field, None if by_number else names) for field in fields)
+        pairs.append((narrower, broader))
 
     read_each(source, read)
     pairs_in_use = sum(min(pair) >= 0 for pair in pairs)

@@ -95,6 +95,20 @@ def test_large_decision_values_keep_their_order(halved):
     np.testing.assert_allclose(large.predict_proba(new), plain.predict_proba(new), atol=0.02)
 
 
+def test_one_extreme_decision_value_leaves_the_others_apart(halved):
+    X, _, S = halved
+
+    class Extreme(LinearSVC):
+        def decision_function(self, X):
+            found = super().decision_function(X)
+            return np.where(np.arange(len(found)) == 0, 1e9, found)
+
+    plain, extreme = (IncompleteLabelClassifier(of).fit(X, S).out_of_fold_scores_ for of in (LinearSVC(), Extreme()))
+    usual = (extreme < 0.9999).all(axis=1)
+    assert len(np.unique(extreme[usual])) > 0.9 * extreme[usual].size
+    assert spearmanr(extreme[usual], plain[usual], axis=None).statistic > 0.99
+
+
 def test_an_estimator_that_only_predicts_labels_is_warned_of_unless_those_of_its_labels_do_more(halved):
     X, _, S = halved
     one, several = (IncompleteLabelClassifier(by).fit(X, S) for by in (LinearSVC(), MultiOutputClassifier(LinearSVC())))

@@ -75,7 +75,7 @@ def test_a_group_that_is_hardly_annotated_has_its_own_c(run, tmp_path, kept):
     assert old["c"] == pytest.approx(0.8, abs=0.05)
     if not kept:
         assert (new["interval"], new["missing"]) == (None, None)
-        assert any("c of group new cannot be estimated" in text for text in report["warnings"])
+        assert any("c of group new cannot be estimated: nothing is annotated" in text for text in report["warnings"])
         return
     assert new["interval"][0] <= annotated[is_new].sum() / truth[is_new].sum() <= new["interval"][1] < 0.3
     assert new["missing"] == pytest.approx((truth & ~annotated)[is_new].sum(), rel=0.25)

@@ -62,7 +62,7 @@ def write_filled(
         if filled is not None:
             decisions.write(stack.enter_context(open_output(filled)), rows, labels, of=source)
             if data.implications is not None:
-                text = data.implications.lines(str if data.names is None else data.names.in_file)
+                text = data.implications.lines()
                 stack.enter_context(open_output(beside(target, IMPLIED))).write(text.encode())
         again = Counted(stream)
         for block in labelled_lines(again, str(source)):
