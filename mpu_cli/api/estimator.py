@@ -267,7 +267,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
             Instances that were drawn at random and completely reviewed: they count as `fully_labelled`, and if c is
             "auto" it is estimated from them, for each label. Or the probability with which each cell was drawn as a
             question, 0 if it was not (see `questions`): c is estimated from the values of `reviewed` in these cells.
-            An instance counts as drawn at random if all of its cells, annotated or not, have probability 1.
+            An instance counts as drawn at random if all of its cells, annotated or not, have probability 1, unless
+            no such instance has an annotation.
         label_features : array_like or sparse matrix, shape (q, D), optional
             Features of each label, such as the vector of its name: the weights of a label are drawn towards them, as
             far as that helps (`prior`). A row of zeros: the label has no features.
