@@ -9,7 +9,7 @@ The names are imported when they are first used, so that ``import mpu_cli`` take
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mpu_cli.version import __version__ as __version__
+__version__ = "1.0.0"
 
 if TYPE_CHECKING:
     from mpu_cli.api.analysis import OutOfFold as OutOfFold

@@ -39,6 +39,7 @@ from typing import Any, get_origin, get_type_hints
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli import __version__
 from mpu_cli.bundle.loading import (
     ARRAYS_NAME,
     C_OF_LABELS,
@@ -81,7 +82,6 @@ from mpu_cli.runtime.files import (
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import Source, files_of
-from mpu_cli.version import __version__
 
 _log = logging.getLogger(__name__)
 WORKSHOP = ".training"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from mpu_cli import __version__
 from mpu_cli.cli.options import (
     FILE,
     KNOWLEDGE,
@@ -50,7 +51,6 @@ from mpu_cli.runtime.options import (
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
-from mpu_cli.version import __version__
 
 _cluster_option = option(
     "--cluster ADDRESS",

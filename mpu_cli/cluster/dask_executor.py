@@ -27,6 +27,7 @@ from distributed.comm.core import CommClosedError
 from distributed.system import MEMORY_LIMIT
 from scipy.sparse import csr_array
 
+from mpu_cli import __version__
 from mpu_cli.cluster import Address
 from mpu_cli.core.features import Features
 from mpu_cli.core.linear_model import LinearModel
@@ -36,7 +37,6 @@ from mpu_cli.runtime.run import DEFAULT_RUN, Run, blas_on_one_thread, in_backgro
 from mpu_cli.runtime.signals import finally_call
 from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.streams import NO_ROOM
-from mpu_cli.version import __version__
 
 # Maximum time to leave a cluster, in seconds.
 _LEAVE = 10.0

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli import __version__
 from mpu_cli.core.features import Features, Scaling, only_entries, unevenness
 from mpu_cli.core.options import LARGEST
 from mpu_cli.core.predictions import stored
@@ -34,7 +35,6 @@ from mpu_cli.names import lines
 from mpu_cli.runtime.files import expect, json_value, open_regular, replacing
 from mpu_cli.runtime.run import Run, blas_on_one_thread
 from mpu_cli.svmlight.reader import Dataset
-from mpu_cli.version import __version__
 
 RECORD, RESULTS = "experiment.json", "results.csv"
 LOSSES = ("brier", "log_loss", "ece")  # of scores from 0 to 1

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from mpu_cli import __version__
 from mpu_cli.errors import DataError, InputError, shown
 from mpu_cli.names.label_names import LabelNames, RecordIds
 from mpu_cli.names.naming import FOLDER, IDS, LABELS, Naming, beside, read_ids, there
@@ -33,7 +34,6 @@ from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.streams import BLOCK_BYTES, Contents, Counted, Files, Source, files_of, open_input
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import DEFAULT_FIELDS, FORMATS, Fields
-from mpu_cli.version import __version__
 
 _log = logging.getLogger(__name__)
 FORMAT, FORMAT_VERSION = "mpu text", 1

@@ -39,7 +39,7 @@ print(*sys.modules)
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     loaded, of_commands, of_estimator = (set(line.split()) for line in said.splitlines())
     assert not HEAVY & {name.partition(".")[0] for name in loaded}
-    assert {name for name in loaded if name.startswith("mpu_cli")} == {"mpu_cli", "mpu_cli.version"}
+    assert {name for name in loaded if name.startswith("mpu_cli")} == {"mpu_cli"}
     assert not {"sklearn", "scipy.stats", "scipy.optimize"} & of_commands
     assert "numba" not in of_estimator
 

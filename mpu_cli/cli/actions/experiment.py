@@ -16,6 +16,7 @@ import click
 import joblib
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+from mpu_cli import __version__
 from mpu_cli.cli.messages import info, is_quiet, warn
 from mpu_cli.core.features import Columns
 from mpu_cli.core.sample import estimate_out_of_fold
@@ -28,7 +29,6 @@ from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Dataset, read
 from mpu_cli.svmlight.streams import as_one, stem
-from mpu_cli.version import __version__
 
 # An estimated label frequency of at least this is compatible with complete labels.
 _COMPLETE = 0.95

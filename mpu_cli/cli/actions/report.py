@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mpu_cli import __version__
 from mpu_cli.bundle.writing import now
 from mpu_cli.cli.actions import estimate_c, suggest
 from mpu_cli.cli.actions.review import texts_of
@@ -29,7 +30,6 @@ from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 from mpu_cli.text.stored import Sidecars
-from mpu_cli.version import __version__
 
 Row = tuple[Any, ...]
 COLUMNS = ("of", "number", "name", "annotations", "missing", "low", "high")
