@@ -27,7 +27,7 @@ from mpu_cli.review.matching import Suggested, SuggestedByInstance, labels_of
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.reader import Dataset
-from mpu_cli.text.languages import function_words, language_of
+from mpu_cli.text.analyzer import function_words, language_of
 
 _MOST_ON_A_PAGE = 100_000  # instances
 _HEAVIEST = 30

@@ -19,7 +19,7 @@ from mpu_cli.names.lines import composed, open_side, undecoded
 from mpu_cli.names.naming import read_names
 from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, problem_of
-from mpu_cli.text.languages import TextIn
+from mpu_cli.text.analyzer import TextIn
 from mpu_cli.text.records import Bad, clean, read_rows, suffix_of
 
 _MOST_NUMBERS = 10**7

@@ -33,9 +33,20 @@ from mpu_cli.runtime.options import options_of, with_parameters
 from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
-from mpu_cli.text.analyzer import NGRAMS, NO_STEMS, TermCounts, TextOptions, analyzer_of, batches, chosen_lead, lead_of
+from mpu_cli.text.analyzer import (
+    NGRAMS,
+    NO_STEMS,
+    TermCounts,
+    TextIn,
+    TextOptions,
+    analyzer_of,
+    batches,
+    chosen_lead,
+    language_of,
+    lead_of,
+    of_collection,
+)
 from mpu_cli.text.labels import Labels, read_labels
-from mpu_cli.text.languages import TextIn, language_of, of_collection
 from mpu_cli.text.records import Fields
 from mpu_cli.text.stored import Stored, from_one
 

@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from mpu_cli import Vectorizer
-from mpu_cli.text.languages import LANGUAGES, TextIn, language_of
+from mpu_cli.text.analyzer import LANGUAGES, TextIn, language_of
 
 GREETINGS = {
     "english": "This paper describes the design of a new method for the analysis of data, and it is tested.",

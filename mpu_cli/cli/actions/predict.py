@@ -41,8 +41,7 @@ from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import as_one, bytes_of, compression_named, file_name, open_output, refuse_unreadable
 from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_lines
-from mpu_cli.text.analyzer import batches
-from mpu_cli.text.languages import languages_of, strangers
+from mpu_cli.text.analyzer import batches, languages_of, strangers
 from mpu_cli.text.records import Fields, Record, RecordReader, form_and_fields, format_of, open_records
 from mpu_cli.text.stored import Sidecars, from_one, unpacked, wrong_number_of_ids
 

@@ -41,7 +41,7 @@ from mpu_cli.runtime.files import State, json_value, state_of
 from mpu_cli.runtime.options import Integer
 from mpu_cli.runtime.run import Run, blas_on_one_thread
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
-from mpu_cli.text.languages import languages_of, strangers
+from mpu_cli.text.analyzer import languages_of, strangers
 from mpu_cli.text.stored import from_one, unpacked
 from mpu_cli.text.vectorizer import Vectorizer
 

@@ -29,10 +29,9 @@ from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.streams import Content, Counted, Readable, Writable, bytes_of, is_url, open_output, read_twice
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
-from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches
+from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches, languages_of, of_collection, strangers
 from mpu_cli.text.fields import holder, value_of
 from mpu_cli.text.labels import Labels, is_thesaurus, read_labels, read_thesaurus
-from mpu_cli.text.languages import languages_of, of_collection, strangers
 from mpu_cli.text.records import (
     MOST_SHOWN,
     Bad,
