@@ -317,16 +317,12 @@ def _sources(
         raise click.UsageError("--scores has scores of FILE alone: leave out --fully-labelled.")
     if others["groups"] is not None:
         values = click.get_current_context().params
-        sets_c = {
-            "--c": values.get("c") is not None,
-            "--fully-labelled": fully_labelled,
-            "--method": values.get("method", "bbe") != "bbe",
-        }
-        if (option := next(filter(sets_c.get, sets_c), None)) is not None:
-            raise click.UsageError(
-                "--groups estimates c of each group from annotations alone, by the method bbe: leave out --groups or "
-                f"{option}."
-            )
+        for name, default in {"c": None, "fully_labelled": (), "method": "bbe"}.items():
+            if values.get(name, default) != default:
+                raise click.UsageError(
+                    "--groups estimates c of each group from annotations alone, by the method bbe: leave out --groups "
+                    f"or --{name.replace('_', '-')}."
+                )
     return Sources(
         as_one(file),
         fully_labelled=next(iter(fully_labelled), None),
