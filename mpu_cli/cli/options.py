@@ -178,7 +178,7 @@ def command(*declared: click.Parameter | Group, **how: Any) -> Callable[[Callabl
 
     def decorate(help: Callable[[], None]) -> click.Command:
         def run(**given: Any) -> Any:
-            if first.type is FILE and not given.get("history"):  # before slow imports
+            if first.type is FILE and not given.get("history"):  # before slow imports; train adds failures to a history
                 files = [given[first.name]] if first.nargs == 1 else given[first.name]
                 refuse_unreadable(file for file in files if not Path(file).exists())
             if given.get("as_json") and str(given.get("output", given.get("target"))) in STANDARD_OUTPUT:
