@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from mpu_cli.bundle import TrainedModel
-from mpu_cli.bundle.writing import described_files, training_record
+from mpu_cli.bundle.writing import training_record
 from mpu_cli.cluster import Address, absolute, connected
 from mpu_cli.core.features import Columns, base_shift, with_width
 from mpu_cli.core.frequency.label_frequency import refuse_refuted
@@ -37,7 +37,7 @@ from mpu_cli.names.label_names import LabelNames, RecordIds
 from mpu_cli.names.naming import BESIDE, FILLED, Naming, find_broader, read_implications, there
 from mpu_cli.review import decisions, matching
 from mpu_cli.review.decisions import label_text
-from mpu_cli.runtime.files import state_of
+from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, RENUMBERED, Reading
@@ -90,8 +90,7 @@ class TrainingData(Problem):
     sidecars: Sidecars | None = None  # files beside the data file, with the ids of its records
     stored_vectorizer: Stored | None = None  # the vectoriser that created the data from texts
     feature_names: Sequence[str] | None = None  # of each column, from 0; None: features have numbers
-    # Returns the files of the training, as `bundle.writing.described_files`; an empty dictionary without files.
-    described: Callable[[], dict[str, Any]] = dict
+    states: Sequence[State | None] = ()  # of each data file, for `bundle.writing.described_files`
     review: matching.ReviewCounts | None = None
     implications: Implications | None = None  # which labels imply others, if there are rules
     scores: np.ndarray | None = None  # float32, shape (n, q): out-of-fold scores of another classifier, from 0 to 1
@@ -229,7 +228,7 @@ class TrainingData(Problem):
     ) -> TrainedModel:
         """Return a model with everything that is saved; the options are as the user chose them.
 
-        `files`: from `described`.
+        `files`: from `bundle.writing.described_files`; empty without files.
         """
         chosen, findings = result.chosen, self.findings(options, model, result)
         occurring = model.columns  # the model has weights for exactly these features
@@ -325,7 +324,6 @@ def read_training_data(
 
 def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     reading, states = sources.reading, list(map(state_of, files_of(sources.file)))
-    described = partial(described_files, sources.file, states, sources.others())
     if isinstance(sources.file, Files):
         refuse_filled(sources.file, "several FILEs have their instances renumbered; learn from this file only")
     file = read(sources.file, reading, run, contents=sidecars.contents)
@@ -335,9 +333,7 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
             raise InputError(path, "has changed while it was read; train when it is complete, or on a copy of it")
     labels, ids = file.occurring_labels()
     names = sidecars.names_of(sources.naming, ids)
-    data = TrainingData(
-        features=file.features, labels=labels, ids=ids, names=names, sidecars=sidecars, described=described
-    )
+    data = TrainingData(features=file.features, labels=labels, ids=ids, names=names, sidecars=sidecars, states=states)
     data = replace(data, filled_in=_filled_in(file, sources.file))
     if sources.reviewed:
         data = _with_reviews(data, sources, file)
@@ -543,7 +539,7 @@ def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterDa
             names=sidecars.names_of(sources.naming, collection.ids),
             sidecars=sidecars,
             stored_vectorizer=sidecars.stored_vectorizer(),
-            described=partial(described_files, sources.file, [None] * len(files), sources.others()),
+            states=[None] * len(files),
         )
 
 

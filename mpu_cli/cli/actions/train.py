@@ -18,7 +18,7 @@ import numpy as np
 
 from mpu_cli import bundle
 from mpu_cli.bundle.predicting import select
-from mpu_cli.bundle.writing import now
+from mpu_cli.bundle.writing import described_files, now
 from mpu_cli.cli.messages import (
     QUESTIONS,
     as_json,
@@ -118,7 +118,7 @@ def train(
         data = read_training_data(sources, run) if on is None else stack.enter_context(cluster_data(sources, on, run))
         if gate is not None:
             gate.refuse_unfit(data)
-        described = in_background(data.described)  # while models are learned
+        described = in_background(described_files, sources.file, data.states, sources.others())  # while learning
         asked = data.resolved(options)
         if isinstance(data, ClusterData):
             from mpu_cli.cluster.training import train_by_workers
