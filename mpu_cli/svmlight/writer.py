@@ -10,7 +10,7 @@ import numpy as np
 from mpu_cli.errors import changed
 from mpu_cli.svmlight.grammar import header_of, plain_labels
 from mpu_cli.svmlight.reader import Dataset, Preamble
-from mpu_cli.svmlight.streams import Readable, Writable, blocks
+from mpu_cli.svmlight.streams import Content, Counted, Readable, Writable, blocks
 
 # The labels of each instance in whole lines, possibly none; comment lines do not match.
 _LABELS = re.compile(rb"^(?!#|\Z)(?:[0-9,]+(?=[ \t\r\n#]|\Z))?", re.MULTILINE)
@@ -44,10 +44,10 @@ class LabelledLines(NamedTuple):
         return self.top + lines
 
 
-def labelled_lines(stream: Readable, source: str) -> Iterator[LabelledLines]:
-    """Yield a file's lines in blocks. It has been read before: a line without plain labels has changed."""
-    preamble = Preamble()
-    for first_line, block in blocks(stream, source):
+def labelled_lines(stream: Readable, source: str, content: Content | None) -> Iterator[LabelledLines]:
+    """Yield a file's lines in blocks; InputError if its content is not that with which it was read before."""
+    preamble, again = Preamble(), Counted(stream)
+    for first_line, block in blocks(again, source):
         is_start = not preamble.has_ended
         start = preamble.end_in(block, first_line)
         lines = plain_labels(block[start:])
@@ -59,6 +59,8 @@ def labelled_lines(stream: Readable, source: str) -> Iterator[LabelledLines]:
         is_start &= preamble.header is None
         sizes = np.array(list(map(len, texts)), int)
         yield LabelledLines(block[:start], is_start, lines, texts, labels, sizes)
+    if again.content() != content:
+        raise changed(source)
 
 
 def find_labels(block: bytes) -> list[dict[int, bytes]]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mpu_cli.cli.messages import info
-from mpu_cli.errors import MpuError, changed, counted
+from mpu_cli.errors import MpuError, counted
 from mpu_cli.inputs.side_tables import frequency_lines
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -101,9 +101,8 @@ def command(
             first = Counted(stream)
             draw = _draw(first, str(source), missing_rate, scheme, reading, run)
         with opened() as stream, ExitStack() as beside, open_output(target, beside) as out:
-            again = Counted(stream)
             removed_out = None if removed is None else beside.enter_context(open_output(removed))
-            for block in labelled_lines(again, str(source)):
+            for block in labelled_lines(stream, str(source), first.content()):
                 is_lost = draw(block.labels, block.sizes)
                 left, lost = block.chosen(~is_lost), block.chosen(is_lost)
                 out.write(block.written(left))
@@ -114,8 +113,6 @@ def command(
                 before.update(block.labels.tolist())
                 after.update(block.labels[~is_lost].tolist())
                 emptied += sum(bool(gone) and not others for gone, others in zip(lost, left, strict=True))
-            if first.content() != again.content():
-                raise changed(source)
             c_of_labels = {label: after[label] / before[label] for label in sorted(before)}
             if kept is not None:
                 shares = {label: c for label, c in c_of_labels.items() if c}
