@@ -117,7 +117,7 @@ class Writer:
         self._path = path
         self._is_held: Callable[[], bool] = lambda: False  # whether the path leads to the locked directory
 
-    def __call__(self, model: TrainedModel, keep: int | None = None) -> None:
+    def save(self, model: TrainedModel, keep: int | None = None) -> None:
         """Save a model.
 
         An existing model stays in use until the new one is complete, and remains intact if that fails (ModelError).
@@ -186,7 +186,7 @@ def save(model: TrainedModel, path: str | os.PathLike[str]) -> None:
     """Save a trained model (see `Writer`); errors as for `Writer.held`, and ModelError for an empty name."""
     if not os.fspath(path):  # Path("") would be the current directory
         raise ModelError("the name of the model is empty; give it one")
-    Writer(Path(path))(model)
+    Writer(Path(path)).save(model)
 
 
 def _is_ours(entry: Path) -> bool:

@@ -18,8 +18,8 @@ from tests.golden import refused
 
 
 def replace(path: Path, seed: int, keep: int = 3) -> None:
-    with bundle.Writer(path).held() as write:
-        write(make_model(seed), keep)
+    with bundle.Writer(path).held() as writer:
+        writer.save(make_model(seed), keep)
 
 
 @pytest.fixture
@@ -99,13 +99,13 @@ def test_where_a_rename_fails_nothing_is_lost(three, monkeypatch, steps):
 
 
 def test_the_lock_is_had_for_several_steps_also_where_the_model_was_moved(saved):
-    with bundle.Writer(saved).held() as write:
+    with bundle.Writer(saved).held() as writer:
         saved.rename(saved.with_name("moved.mpu"))
-        with write.held():
-            write(make_model(1))
+        with writer.held():
+            writer.save(make_model(1))
             with pytest.raises(BusyError), bundle.Writer(saved).held():
                 pass
-            write(make_model(2))
+            writer.save(make_model(2))
         with bundle.Writer(saved).held():
             pass
     assert_same(bundle.load(saved), make_model(2))

@@ -77,8 +77,8 @@ def write_and_hang(path, steps, pipe):
         return replace(self, target)
 
     type(path).replace = stopping
-    with bundle.Writer(path).held() as save:
-        save(make_model(1))
+    with bundle.Writer(path).held() as writer:
+        writer.save(make_model(1))
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,9 @@ def test_a_model_that_is_not_there_yet_is_older_than_any_data(path):
 
 def test_a_new_model_has_the_time_at_which_it_was_complete(saved):
     os.utime(saved, (1e9, 1e9))
-    with bundle.Writer(saved).held() as save:
+    with bundle.Writer(saved).held() as writer:
         assert saved.stat().st_mtime == 1e9
-        save(make_model(1))
+        writer.save(make_model(1))
         complete = saved.stat().st_mtime
     assert saved.stat().st_mtime == complete > 1e9
 
@@ -129,19 +129,19 @@ def test_a_new_model_has_the_time_at_which_it_was_complete(saved):
 @pytest.mark.parametrize("first_saves", [False, True])
 def test_a_training_whose_directory_was_moved_leaves_that_of_another_alone(saved, first_saves):
     with ExitStack() as first:
-        save_first = first.enter_context(bundle.Writer(saved).held())
+        first_writer = first.enter_context(bundle.Writer(saved).held())
         saved.rename(saved.with_name("moved.mpu"))
-        with bundle.Writer(saved).held() as save:
+        with bundle.Writer(saved).held() as writer:
             if first_saves:
                 with refused(BusyError, "news.mpu: "):
-                    save_first(make_model(1))
+                    first_writer.save(make_model(1))
             half_written = saved / ".training"
             half_written.mkdir()
             first.close()
             assert half_written.exists()
             with pytest.raises(BusyError), bundle.Writer(saved).held():
                 pass
-            save(make_model(2))
+            writer.save(make_model(2))
     assert_same(bundle.load(saved), make_model(2))
     assert len(contents(saved)) == 3
 

@@ -157,6 +157,6 @@ def test_a_dangling_link_is_refused(path):
 def test_a_manifest_without_end_is_not_read_into_memory(saved, keep):
     with (saved / "manifest.json").open("r+b") as file:
         file.truncate(1 << 29)  # takes no room on the disk
-    with peak_below(1 << 28), bundle.Writer(saved).held() as write:
-        write(make_model(1), keep)
+    with peak_below(1 << 28), bundle.Writer(saved).held() as writer:
+        writer.save(make_model(1), keep)
     assert_same(bundle.load(saved), make_model(1))

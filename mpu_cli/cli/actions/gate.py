@@ -120,14 +120,14 @@ class Gate:
             "warnings": [f"{self.truth.file}: {warning}" for warning in fitness.warnings(model)],
         }
 
-    def replace_present(self, write: Writer, model: TrainedModel) -> None:
+    def replace_present(self, writer: Writer, model: TrainedModel) -> None:
         """Replace the present model by an accepted one, and keep the present one."""
-        with write.held():
+        with writer.held():
             if manifest_of(self.target) not in (None, self.present):
                 raise BusyError(
                     f"{self.target}: was replaced during the training and could not be compared; train again"
                 )
-            write(model, self.acceptance.keep)
+            writer.save(model, self.acceptance.keep)
 
     def _decided(
         self, value: float, values: list[float], gains: list[Difference]

@@ -109,7 +109,7 @@ def train(
     seconds: dict[str, float] = {}
     run = run.timed(seconds)
     with nullcontext() if history is None else _with_failures(history, names), ExitStack() as stack:
-        save = stack.enter_context(bundle.Writer(target).held())
+        writer = stack.enter_context(bundle.Writer(target).held())
         gate = None
         if test is not None:
             from mpu_cli.cli.actions.gate import Gate  # imports the evaluation
@@ -131,7 +131,7 @@ def train(
                 write_out_of_fold(oof, result, predictor.thresholds, data.ids, data.instances_of_file)
             model = data.assembled(predictor, result, options, run, described.result())
             if gate is None:
-                save(model)
+                writer.save(model)
         outcome = None if gate is None else gate.test(model, float(data.true_labels(result.chosen).sum()) / len(data))
         thresholds = dict(zip(data.ids.tolist(), predictor.thresholds.tolist(), strict=True))
         shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
@@ -152,7 +152,7 @@ def train(
             "warnings": warnings,
         }
         if gate is not None and outcome is not None and outcome["accepted"]:
-            gate.replace_present(save, model)
+            gate.replace_present(writer, model)
     if history is not None:
         append(history, names | {"time": now()} | _line(report, int(data.annotations.sum())))
     return report
