@@ -10,8 +10,13 @@ import click
 import numpy as np
 
 from mpu_cli.evaluation.compare import labels_from_scores
-from mpu_cli.evaluation.incomplete import Propensities, PropensityScoredMetrics
-from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics, entries_in
+from mpu_cli.evaluation.metrics import (
+    LabelSetMetrics,
+    Propensities,
+    PropensityScoredMetrics,
+    RankingMetrics,
+    entries_in,
+)
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Dataset, read
 

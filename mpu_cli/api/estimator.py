@@ -25,7 +25,7 @@ from mpu_cli.core.predictions import FEW_LABELS, Top, dense, refuse_large_predic
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import MpuWarning
-from mpu_cli.evaluation.incomplete import corrected
+from mpu_cli.evaluation.metrics import corrected
 from mpu_cli.inputs.training_data import TrainingData
 from mpu_cli.runtime.options import FREQUENCY, Integer, checked, in_order_of, options_of, with_parameters
 from mpu_cli.runtime.run import Run

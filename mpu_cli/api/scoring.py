@@ -14,11 +14,10 @@ from mpu_cli.api.arrays import as_csr, indicator
 from mpu_cli.core.features import entry_rows, with_values
 from mpu_cli.core.predictions import stored
 from mpu_cli.errors import DataError
-from mpu_cli.evaluation import incomplete
+from mpu_cli.evaluation import metrics
 from mpu_cli.evaluation.compare import Counts
 from mpu_cli.evaluation.compare import intervals as bootstrap_intervals
-from mpu_cli.evaluation.incomplete import PropensityScoredMetrics
-from mpu_cli.evaluation.metrics import RankingMetrics
+from mpu_cli.evaluation.metrics import PropensityScoredMetrics, RankingMetrics
 from mpu_cli.runtime.options import (
     LEAST_FREQUENCY,
     PROPENSITY_A,
@@ -88,8 +87,8 @@ def corrected_metrics(
     occurring = np.flatnonzero((sizes[0] > 0) | (sizes[1] > 0))
     counts = Counts.of([(weighted, predicted)], labels=occurring)
     sums = (part.sum(axis=0)[:-1] for part in (counts.hits, counts.predicted, counts.truth))
-    metrics: dict[str, Any] = incomplete.estimates(*sums)
-    return metrics | ({"intervals": bootstrap_intervals(counts, incomplete=True)} if intervals else {})
+    found: dict[str, Any] = metrics.estimates(*sums)
+    return found | ({"intervals": bootstrap_intervals(counts, incomplete=True)} if intervals else {})
 
 
 def incomplete_f1_scorer(c: ArrayLike) -> Any:
@@ -233,7 +232,7 @@ def jain_propensities(y: Any, *, a: float = PROPENSITY_A, b: float = PROPENSITY_
     a = checked(PROPENSITY_A_RANGE, "a", a)
     b = checked(PROPENSITY_B_RANGE, "b", b)
     counts = np.bincount(annotated.indices, minlength=annotated.shape[1])
-    return incomplete.jain_propensities(counts, annotated.shape[0], a, b)
+    return metrics.jain_propensities(counts, annotated.shape[0], a, b)
 
 
 def _weighted(truth: csr_array, names: Any, c: ArrayLike, name: str = "c") -> csr_array:

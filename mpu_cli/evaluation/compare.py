@@ -17,14 +17,17 @@ from mpu_cli.core.features import entry_rows, only_entries
 from mpu_cli.core.frequency.estimators import Z_90, Z_95
 from mpu_cli.core.predictions import over
 from mpu_cli.errors import InputError, MpuError, shown
-from mpu_cli.evaluation.incomplete import Propensities, PropensityScoredMetrics, corrected, of_labels
 from mpu_cli.evaluation.metrics import (
     LabelSetMetrics,
+    Propensities,
+    PropensityScoredMetrics,
     RankingMetrics,
     Reliability,
+    corrected,
     divide,
     entries_in,
     gains_at,
+    of_labels,
     precision_recall_f1,
     ranked_hits,
 )

@@ -28,8 +28,7 @@ from mpu_cli.core.problem import kin_of
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.compare import SET_METRICS, Comparison, Form, metric_names
-from mpu_cli.evaluation.incomplete import FEWEST_INSTANCES, Propensities, corrected_metrics
-from mpu_cli.evaluation.metrics import Reliability
+from mpu_cli.evaluation.metrics import FEWEST_INSTANCES, Propensities, Reliability, corrected_metrics
 from mpu_cli.experiment.methods import fit_and_predict
 from mpu_cli.names import lines
 from mpu_cli.runtime.files import expect, json_value, open_regular, replacing

@@ -256,7 +256,7 @@ POSITIVE = Real(LEAST_POSITIVE, LARGEST_POSITIVE)
 WEIGHT = Real(LEAST_WEIGHT, LARGEST_WEIGHT)
 WEIGHT_OR_0 = Real(0, LARGEST_WEIGHT)
 
-# Constants of the propensity model in `mpu_cli.evaluation.incomplete`; nothing overflows within these ranges. The
+# Constants of the propensity model in `mpu_cli.evaluation.metrics`; nothing overflows within these ranges. The
 # defaults are those of Jain et al. for all collections except Amazon (0.6, 2.6) and Wikipedia (0.5, 0.4).
 PROPENSITY_A, PROPENSITY_A_RANGE = 0.55, Real(0, 10)
 PROPENSITY_B, PROPENSITY_B_RANGE = 1.5, Real(0.001, 1e6)

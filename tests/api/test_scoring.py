@@ -7,7 +7,7 @@ from sklearn.metrics import coverage_error, ndcg_score
 from sklearn.tree import DecisionTreeClassifier
 
 from mpu_cli import choose_thresholds, corrected_metrics, incomplete_f1_scorer, jain_propensities, ranking_metrics
-from mpu_cli.evaluation import incomplete
+from mpu_cli.evaluation import metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from tests.golden import refused
 from tests.slow import slow
@@ -47,9 +47,9 @@ def test_a_stored_zero_is_listed():
 
 
 def test_propensities_of_an_indicator_matrix():
-    np.testing.assert_allclose(jain_propensities(TRUTH), incomplete.jain_propensities([1, 1, 1, 0], 3))
+    np.testing.assert_allclose(jain_propensities(TRUTH), metrics.jain_propensities([1, 1, 1, 0], 3))
     np.testing.assert_allclose(
-        jain_propensities(csr_array(TRUTH), a=0.6, b=2.6), incomplete.jain_propensities([1, 1, 1, 0], 3, 0.6, 2.6)
+        jain_propensities(csr_array(TRUTH), a=0.6, b=2.6), metrics.jain_propensities([1, 1, 1, 0], 3, 0.6, 2.6)
     )
 
 
@@ -97,9 +97,9 @@ RATES = {
 
 
 def on_complete_labels() -> dict[str, float]:
-    metrics = LabelSetMetrics()
-    metrics.add(csr_array(Y), csr_array(PREDICTED))
-    return metrics.results()
+    counts = LabelSetMetrics()
+    counts.add(csr_array(Y), csr_array(PREDICTED))
+    return counts.results()
 
 
 @pytest.mark.parametrize("kind", ["cells", *slow("one", "labels", "instances")])
@@ -132,9 +132,9 @@ def test_intervals_cover_the_metrics_of_the_population():
 
 @pytest.mark.parametrize("c", [[0.5, 0.5], [[0.5, 0.0, 1, 1, 1]], np.ones((5, 400)), np.ones((2, 400, 5))])
 def test_c_of_other_shapes_or_values(c):
-    for metrics in (corrected_metrics, ranking_metrics):
+    for measure in (corrected_metrics, ranking_metrics):
         with refused(ValueError):
-            metrics(Y, PREDICTED, c=c)
+            measure(Y, PREDICTED, c=c)
 
 
 def test_the_scorer_takes_c_of_each_label():

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.compare import labels_from_scores, lockstep
-from mpu_cli.evaluation.incomplete import Propensities
+from mpu_cli.evaluation.metrics import Propensities
 from mpu_cli.svmlight.reader import Dataset
 from tests.evaluation.comparing import compare
 from tests.memory import peak_below

@@ -4,14 +4,15 @@ from scipy.sparse import csr_array
 
 from mpu_cli import corrected_metrics as api_metrics
 from mpu_cli.errors import InputError
-from mpu_cli.evaluation.incomplete import (
+from mpu_cli.evaluation.metrics import (
+    LabelSetMetrics,
     Propensities,
     PropensityScoredMetrics,
+    RankingMetrics,
     corrected,
     corrected_metrics,
     jain_propensities,
 )
-from mpu_cli.evaluation.metrics import LabelSetMetrics, RankingMetrics
 from tests.evaluation.comparing import measured
 from tests.golden import refused
 

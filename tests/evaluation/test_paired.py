@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 from mpu_cli.evaluation.compare import Counts, compare, ranking_gains
-from mpu_cli.evaluation.incomplete import corrected
+from mpu_cli.evaluation.metrics import corrected
 from tests.hypotheses import examples
 
 Q = 5

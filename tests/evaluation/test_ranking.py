@@ -12,8 +12,7 @@ from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_array
 from sklearn.metrics import coverage_error, label_ranking_average_precision_score, ndcg_score
 
-from mpu_cli.evaluation.incomplete import PropensityScoredMetrics
-from mpu_cli.evaluation.metrics import RankingMetrics
+from mpu_cli.evaluation.metrics import PropensityScoredMetrics, RankingMetrics
 from tests.evaluation.comparing import measured
 
 KS = (1, 3, 5)

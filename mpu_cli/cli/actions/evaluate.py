@@ -41,8 +41,7 @@ from mpu_cli.evaluation.compare import (
     ranking_gains,
     ranking_names,
 )
-from mpu_cli.evaluation.incomplete import Propensities, corrected, corrected_metrics
-from mpu_cli.evaluation.metrics import LabelSetMetrics, precision_recall_f1
+from mpu_cli.evaluation.metrics import LabelSetMetrics, Propensities, corrected, corrected_metrics, precision_recall_f1
 from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.names.label_names import LabelNames
 from mpu_cli.names.naming import Naming
