@@ -18,8 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from mpu_cli.errors import one_line
-from mpu_cli.experiment.cells import Row, write
-from mpu_cli.experiment.summary import Panel, fit_power_law, panels, seconds_of, short_names
+from mpu_cli.experiment.cells import Panel, Row, fit_power_law, panels, seconds_of, short_names, write
 
 # Without the time of writing.
 _METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}

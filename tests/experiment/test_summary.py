@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from mpu_cli.experiment.summary import markdown, panels, seconds_of, short_names
+from mpu_cli.experiment.cells import markdown, panels, seconds_of, short_names
 from tests.experiment.small import row
 
 

@@ -21,9 +21,8 @@ from mpu_cli.cli.messages import info, is_quiet, warn
 from mpu_cli.core.features import Columns
 from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.errors import MpuError, counted, one_line
-from mpu_cli.experiment.cells import Cell, Design, Row, cell_of, finished, run_cell, save, write
+from mpu_cli.experiment.cells import Cell, Design, Row, cell_of, finished, markdown, run_cell, save, write
 from mpu_cli.experiment.methods import code_of
-from mpu_cli.experiment.summary import markdown
 from mpu_cli.runtime.files import locked_directory, refuse_overlaps, refuse_repeated
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
