@@ -500,8 +500,8 @@ def serve() -> None:
     /v1/projects/NAME, /v1/projects/NAME/suggest
                     for Annif's http backend; NAME is MODEL without its suffix
 
-    Texts need a MODEL of data made by `mpu vectorize`. SIGTERM completes the requests in progress, a second SIGTERM
-    stops at once. Each request is logged on standard error, except with --quiet.
+    Texts need a MODEL of data made by `mpu vectorize`. SIGTERM, SIGHUP and Ctrl-C complete the requests in
+    progress, a second one stops at once. Each request is logged on standard error, except with --quiet.
 
     \b
     Example:

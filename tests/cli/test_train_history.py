@@ -109,6 +109,10 @@ def test_a_history_that_is_full_is_an_error_after_the_model(run, tiny):
     result = run("train", tiny, *QUICK, "--history", "/dev/full")
     assert result.exit_code == 1
     assert "/dev/full: the model is saved, but the history could not be written" in result.stderr
+    failed = run("train", tiny.with_name("nosuch.svm"), "--history", "/dev/full")
+    assert failed.exit_code == 1
+    assert "nosuch.svm: cannot be read" in failed.stderr
+    assert "/dev/full: the history could not be written" in failed.stderr
     assert tiny.with_suffix(".mpu").is_dir()
 
 

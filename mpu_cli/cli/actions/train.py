@@ -29,6 +29,7 @@ from mpu_cli.cli.messages import (
     present,
     print_groups,
     print_lines,
+    warn,
 )
 from mpu_cli.cli.options import Acceptance, refuse_set
 from mpu_cli.cluster import Address
@@ -154,7 +155,8 @@ def train(
         if gate is not None and outcome is not None and outcome["accepted"]:
             gate.replace_present(writer, model)
     if history is not None:
-        append(history, names | {"time": now()} | _line(report, int(data.annotations.sum())))
+        line = names | {"time": now()} | _line(report, int(data.annotations.sum()))
+        append(history, line, "the model is saved, but ")
     return report
 
 
@@ -272,8 +274,11 @@ def _line(report: dict[str, Any], annotations: int) -> dict[str, Any]:
     return as_json(line | present(cluster=report.get("cluster")))
 
 
-def append(path: Path, entry: dict[str, Any]) -> None:
-    """Append a complete line to a history, even if other training runs append theirs at the same time."""
+def append(path: Path, entry: dict[str, Any], before: str = "") -> None:
+    """Append a complete line to a history, even if other training runs append theirs at the same time.
+
+    `before`: what happened before, for the MpuError that is raised if the line cannot be written.
+    """
     line = json.dumps(entry, allow_nan=False).encode() + b"\n"
     try:
         with path.open("ab+", buffering=0) as file:
@@ -286,7 +291,7 @@ def append(path: Path, entry: dict[str, Any]) -> None:
             if is_regular:
                 os.fsync(file)
     except OSError as error:
-        raise MpuError(f"{path}: the model is saved, but the history could not be written: {error.strerror}") from error
+        raise MpuError(f"{path}: {before}the history could not be written: {error.strerror}") from error
 
 
 @contextmanager
@@ -295,8 +300,10 @@ def _with_failures(path: Path, names: dict[str, Any]) -> Iterator[None]:
     try:
         yield
     except (MpuError, OSError, MemoryError) as error:
-        with suppress(MpuError):  # the first error is reported
+        try:
             append(path, as_json(names) | {"error": without_secrets(str(error)) or "out of memory"})
+        except MpuError as another:  # the first error is that of the command
+            warn(str(another))
         raise
 
 
