@@ -17,8 +17,8 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Cells
 from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import train
-from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posteriors import Choice, Evidence, suggest
+from mpu_cli.people.suggestions import given_other_labels
 from mpu_cli.runtime.run import Run
 
 

@@ -23,8 +23,8 @@ from mpu_cli.core.options import CRITERIA, FrequencyOptions, Options
 from mpu_cli.core.predictions import Cells, dense, refuse_large_predictions
 from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
-from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posteriors import Evidence, Scored, calibrated_by, unannotated_posterior
+from mpu_cli.people.suggestions import given_other_labels
 from mpu_cli.runtime.options import Kind, checked, columns_of, in_order_of
 from mpu_cli.runtime.run import Run
 

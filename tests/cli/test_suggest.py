@@ -4,8 +4,8 @@ from sklearn.metrics import f1_score
 
 from mpu_cli.cli.actions import suggest
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posteriors import Evidence
+from mpu_cli.people.suggestions import given_other_labels
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
 from tests.cli.tables import first_lines, table

@@ -4,8 +4,8 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.problem import VerifiedLabels
-from mpu_cli.people.other_labels import given_other_labels
 from mpu_cli.people.posteriors import Evidence
+from mpu_cli.people.suggestions import given_other_labels
 from mpu_cli.runtime.run import Run
 
 N, C = 20_000, 0.5
