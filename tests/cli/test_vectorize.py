@@ -155,6 +155,12 @@ def test_what_the_tags_look_like_is_said(run, tmp_path, text, words):
     assert words in run("vectorize", tmp_path / "a.csv", "--analyzer", "char", "-o", tmp_path / "a.svm").stderr
 
 
+def test_fields_of_0_and_1_that_were_asked_for_are_no_surprise(run, tmp_path):
+    (tmp_path / "a.csv").write_text("text,0,1,n\na law,0,1,\na match,1,1,\n")
+    report = run.json("vectorize", tmp_path / "a.csv", "--tags", "0", "--tags", "1", "-o", tmp_path / "a.svm")
+    assert (report["labels"], report["warnings"]) == (2, [])
+
+
 def test_a_field_of_0_and_1_beside_other_tags_is_said_to_be_no_tag(run, tmp_path):
     (tmp_path / "a.csv").write_text("text,x,y\na law,0,b;c\na match,1,c\n")
     found = run("vectorize", tmp_path / "a.csv", "--tags", "x", "--tags", "y", "-o", tmp_path / "a.svm")

@@ -326,10 +326,12 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Sequence[tuple[str, ..
         )
     if is_new and fields.are_tags:
         read = {*fields.text, *fields.tags, fields.id, fields.group}
-        others = [name for name in reader.first.fields if name not in read and not fields.needs_tags]
+        others = [name for name in reader.first.fields if name not in read]
         names, unread = (abridged(some[:MOST_SHOWN], len(some)) for some in (fields.tags, others))
         rest = f"; not read: {unread}" * bool(others)
-        yield f"{counted(len(fields.tags), 'field')} of 0 and 1, each read as a tag: {names}{rest}; --tags names others"
+        if not fields.needs_tags:
+            n_fields = counted(len(fields.tags), "field")
+            yield f"{n_fields} of 0 and 1, each read as a tag: {names}{rest}; --tags names others"
     elif is_new and tags and writer.annotations and all(map(_VECTOR.fullmatch, known)):
         yield (
             "the only tags are 0 and 1: if they say which tags of a list are true, write the names of these, or a "
