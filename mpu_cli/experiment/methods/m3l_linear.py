@@ -74,11 +74,7 @@ if numba_installed():
             to[k] += factor * row[k]
 
 else:
-
-    def compiled(function):  # noqa: D103
-        return function
-
-    inlined = compiled
+    inlined = compiled = lambda function: function
 
     def add(to, factor, row):  # noqa: D103
         to += factor * row
