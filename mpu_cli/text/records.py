@@ -203,18 +203,16 @@ class Fields:
     id: str = ID
     separator: str = SEPARATOR  # between tags that are written as one text rather than a list
     group: str = ""  # the field with the name of the record's group. Empty: not read
-    # Whether a table must have the tag fields, and each record the id field and the group field
-    needs_tags: bool = False
-    needs_id: bool = False
-    needs_group: bool = False
+    # Which of these fields the user has named: a table must have them, and each record the id and the group
+    named: frozenset[str] = frozenset()
     # Whether each field in `tags` is itself a tag, and its value, such as 1, indicates whether the record has it. None:
     # determined from the first records.
     are_tags: bool | None = False
 
     def needed(self) -> list[str]:
         """Return the fields that a table must have."""
-        tags, key = self.tags * self.needs_tags, (self.id,) * self.needs_id
-        return [*self.text, *tags, *key, *[self.group] * self.needs_group]
+        optional = {"tags": self.tags, "id": (self.id,), "group": (self.group,)}
+        return [*self.text, *(name for kind, names in optional.items() if kind in self.named for name in names)]
 
 
 DEFAULT_FIELDS = Fields()
@@ -295,7 +293,7 @@ class RecordReader:
     def _choose_tags(self, first: list[Mapping[str, object]]) -> None:
         """Find the fields that are tags: all named ones or, if no field lists tags, two or more others."""
         fields = self.fields
-        if fields.needs_tags:  # some of them may have no value in the first records
+        if "tags" in fields.named:  # some of them may have no value in the first records
             values = [value_of(one, name) for one in first for name in fields.tags]
             self.fields = replace(fields, are_tags=_are_flags(values))
             return
@@ -313,9 +311,9 @@ class RecordReader:
                 problem = f"which field has the text? Name it by --text-field; {there}"
                 raise InputError(self._source, problem, first.line)
             self.fields = replace(fields, text=tuple(first.fields))
-        if not fields.needs_group and holder(first.fields, fields.group) is None:
+        if "group" not in fields.named and holder(first.fields, fields.group) is None:
             self.fields = replace(self.fields, group="")
-        self._has_id = bool(fields.id) and (fields.needs_id or holder(first.fields, fields.id) is not None)
+        self._has_id = bool(fields.id) and ("id" in fields.named or holder(first.fields, fields.id) is not None)
 
     def _record(self, row: Row) -> Record:
         fields = self.fields
@@ -329,7 +327,7 @@ class RecordReader:
         key = _whole_or_text(fields.id, _value(row, fields.id)) if self._has_id else None
         group = None
         if fields.group:
-            value = _value(row, fields.group) if fields.needs_group else value_of(row.fields, fields.group)
+            value = _value(row, fields.group) if "group" in fields.named else value_of(row.fields, fields.group)
             group = "" if value is None else _whole_or_text(fields.group, value)
         texts = [one for one in (*tags, key, group) if one is not None]
         if not (is_utf8(text) and all(map(is_utf8, texts))):

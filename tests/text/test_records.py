@@ -30,7 +30,7 @@ def test_a_table(tmp_path):
     assert found == [Record(2, "one", ("a", "b"), "1", False), Record(3, "", (), "2", False)]
 
 
-@pytest.mark.parametrize("fields", [{}, {"tags": ("tags",), "needs_tags": True}, {"text": ("id",), "id": "text"}])
+@pytest.mark.parametrize("fields", [{}, {"tags": ("tags",), "named": {"tags"}}, {"text": ("id",), "id": "text"}])
 @pytest.mark.parametrize(("form", "mark"), [("csv", ","), ("tsv", "\t")])
 def test_a_row_that_is_cut_off_before_a_column_that_is_read_is_bad(form, mark, fields):
     data = b"id,text,tags,note\n1,one,a\n2,two\n3\n4,four,\n".replace(b",", mark.encode())
@@ -54,7 +54,7 @@ def test_a_missing_field_is_reported_with_those_of_a_wide_record():
 
 def test_records_without_tags_and_ids():
     assert records({"text": "a"}, {"text": "b"}) == [Record(1, "a", (), None, False), Record(2, "b", (), None, False)]
-    found = records({"text": "a"}, {"text": "b", "tags": ["x"]}, {"text": "c", "tags": None}, needs_tags=True)
+    found = records({"text": "a"}, {"text": "b", "tags": ["x"]}, {"text": "c", "tags": None}, named={"tags"})
     assert [record.tags for record in found] == [(), ("x",), ()]
 
 
@@ -88,7 +88,7 @@ def test_fields_of_0_and_1_are_tags(values, named):
     yes, no = values
     rows = [{"text": "t", "id": "1", "n": 1, "a": yes, "b": no}, {"text": "u", "id": "0", "n": 7, "a": yes, "b": yes}]
     rows = [row | {"c": ""} for row in rows]
-    fields = {"tags": ("a", "b", "c"), "needs_tags": True} if named else {}
+    fields = {"tags": ("a", "b", "c"), "named": {"tags"}} if named else {}
     found = records(*rows, are_tags=None, **fields)
     assert [record.tags for record in found] == [("a",), ("a", "b")]
     assert [record.tags for record in records(*rows)] == [(), ()]
@@ -101,7 +101,7 @@ def test_a_field_of_0_and_1_must_go_on_so():
 
 def test_several_fields_have_tags():
     rows = [{"text": "t", "a": "x; y", "b": ["z"]}, {"text": "t", "b": "x"}]
-    found = records(*rows, tags=("a", "b"), needs_tags=True, are_tags=None)
+    found = records(*rows, tags=("a", "b"), named={"tags"}, are_tags=None)
     assert [record.tags for record in found] == [("x", "y", "z"), ("x",)]
 
 

@@ -98,17 +98,10 @@ def vectorize(
         info(f"{shown(labels)}: {counted(len(names.of_several), 'name')} of several labels, kept apart by number")
     n_numbered = len(names if vectorization is None else vectorization.labels)
     default = default if vectorization is None else vectorization.fields
-    fields = Fields(
-        text or default.text,
-        tags or default.tags,
-        id or default.id,
-        separator or default.separator,
-        needs_tags=bool(tags),
-        needs_id=bool(id),
-        group=group or default.group,
-        needs_group=bool(group),
-        are_tags=None if vectorization is None or tags else default.are_tags,  # None: detected
-    )
+    are_tags = None if vectorization is None or tags else default.are_tags  # None: detected
+    options_of_fields = {"text": text, "tags": tags, "id": id, "separator": separator, "group": group}
+    named: dict[str, Any] = {kind: value for kind, value in options_of_fields.items() if value}
+    fields = replace(default, **named, named=frozenset(named), are_tags=are_tags)
     reader, size = _Reader(str(file), form, fields, skip_bad), bytes_of(file)
     with read_twice(file, open_records) as opened, ExitStack() as beside, open_output(target, beside) as out:
         work = None if directory is None else beside.enter_context(replacing_directory(directory))
@@ -253,7 +246,7 @@ class _Reader:
             raise changed(self.name)
         self.content = content
         absent = [name for name in self.fields.tags if name not in self.with_tags]
-        if self.good and absent and self.fields.needs_tags:
+        if self.good and absent and "tags" in self.fields.named:
             problem = no_field(absent[0], self.first.fields)
             others = "; no other record has it" * (self.good > 1)
             raise InputError(self.name, f"{problem}{others}{self._other_field(problem)}", self.first.line)
@@ -329,7 +322,7 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Sequence[tuple[str, ..
         others = [name for name in reader.first.fields if name not in read]
         names, unread = (abridged(some[:MOST_SHOWN], len(some)) for some in (fields.tags, others))
         rest = f"; not read: {unread}" * bool(others)
-        if not fields.needs_tags:
+        if "tags" not in fields.named:
             n_fields = counted(len(fields.tags), "field")
             yield f"{n_fields} of 0 and 1, each read as a tag: {names}{rest}; --tags names others"
     elif is_new and tags and writer.annotations and all(map(_VECTOR.fullmatch, known)):
