@@ -60,20 +60,6 @@ OF_KERNEL = ("mean", "deviation", "landmarks", "normalization")
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """The content of a manifest, as written by `writing`."""
-
-    options: dict[str, Any]
-    n_features: int
-    n_labels: int
-    n_known: int  # number of features that occurred in training
-    numbers: dict[str, Any]  # the numbers of the predictor
-    files: list[tuple[str, str]]  # name and SHA-256 of the file of each part
-    others: dict[str, tuple[str, str]]  # the same for the optional files that exist, by the keys of `OTHER_NAMES`
-    pairs: int = 0  # number of pairs of a label and a label that it implies
-
-
-@dataclass(frozen=True)
 class TrainedModel:
     """A predictor of q labels with everything needed to predict files."""
 
@@ -100,8 +86,8 @@ def digest(values: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def parse(path: Path, text: bytes) -> Manifest:
-    """Parse and check the manifest of a model; the path is used in messages.
+def parse(path: Path, text: bytes) -> dict[str, Any]:
+    """Return the values in the manifest of a model, which are checked; the path is used in messages.
 
     Raises ModelError (it is damaged, or has another format version).
     """
@@ -115,19 +101,20 @@ def parse(path: Path, text: bytes) -> Manifest:
                 "install the mpu that wrote it"
             )
         expect(values.pop("sha256") == digest(values), "its checksum does not match its content")
-        numbers, options = values["predictor"], values["options"]
-        expect(isinstance(numbers, dict) and isinstance(options, dict), "numbers or options are not named")
+        are_named = isinstance(values["predictor"], dict) and isinstance(values["options"], dict)
+        expect(are_named, "numbers or options are not named")
         expect(type(values["files"]) is list and bool(values["files"]), "no files")
-        files = [_file(entry, ARRAYS_NAME) for entry in values["files"]]
-        others = {kind: _file(values[kind], pattern) for kind, pattern in OTHER_NAMES.items() if kind in values}
-        pairs = whole(values["implied"]["pairs"]) if "implied" in others else 0
-        n_features = whole(values["features"])
-        expect(n_features <= MAX_ID + 1, "features out of range")
-        n_labels = whole(values["labels"], 1)
-        expect(n_labels <= MAX_ID + 1, "labels out of range")
-        n_known = whole(values["features_known"])
-        expect(n_known <= n_features, "known features out of range")
-        return Manifest(options, n_features, n_labels, n_known, numbers, files, others, pairs)
+        for entry in values["files"]:
+            _check_file(entry, ARRAYS_NAME)
+        for kind, pattern in OTHER_NAMES.items():
+            if kind in values:
+                _check_file(values[kind], pattern)
+        if "implied" in values:
+            whole(values["implied"]["pairs"])
+        expect(whole(values["features"]) <= MAX_ID + 1, "features out of range")
+        expect(whole(values["labels"], 1) <= MAX_ID + 1, "labels out of range")
+        expect(whole(values["features_known"]) <= values["features"], "known features out of range")
+        return values
 
 
 def version_of(manifest: bytes) -> str:
@@ -165,11 +152,15 @@ def read_small(path: Path) -> bytes:
         return file.read()
 
 
-def _file(entry: dict[str, Any], pattern: re.Pattern[str]) -> tuple[str, str]:
+def _check_file(entry: dict[str, Any], pattern: re.Pattern[str]) -> None:
     name, checksum = entry["file"], entry["sha256"]
     expect(type(name) is str and type(checksum) is str, "a file's name or checksum is not a text")
     expect(bool(pattern.fullmatch(name)), f"no file can be named {name[:80]!r}")
-    return name, checksum
+
+
+def files_in(manifest: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the entry of each file that a manifest names: its name, its SHA-256, and perhaps more."""
+    return [*manifest["files"], *(manifest[kind] for kind in OTHER_NAMES if kind in manifest)]
 
 
 def load(path: str | os.PathLike[str]) -> TrainedModel:
@@ -205,15 +196,15 @@ def _manifest_text(path: Path) -> bytes:
         raise ModelError(f"{path}: manifest.json cannot be read: {problem}") from error
 
 
-def _load(path: Path, manifest: Manifest) -> TrainedModel:
-    D, q, n_known = manifest.n_features, manifest.n_labels, manifest.n_known
+def _load(path: Path, manifest: dict[str, Any]) -> TrainedModel:
+    D, q, n_known = (manifest[count] for count in ("features", "labels", "features_known"))
     first: Layout = {"known": (np.int32, (n_known,)), **{name: (dtype, (q,)) for name, dtype in OF_LABELS.items()}}
     parts: Parts = {}
     with refusing_damage(f"{path}: is damaged"):
-        expected = layouts(manifest.numbers, n_known, D, q)
-        for (part, layout), (name, checksum) in zip(expected, manifest.files, strict=True):
-            expect(name.startswith(f"{part}-"), f"{name} cannot be {part}")
-            parts[part] = _arrays(path, name, checksum, layout | ({} if parts else first))
+        expected = layouts(manifest["predictor"], n_known, D, q)
+        for (part, layout), entry in zip(expected, manifest["files"], strict=True):
+            expect(entry["file"].startswith(f"{part}-"), f"{entry['file']} cannot be {part}")
+            parts[part] = _arrays(path, entry, layout | ({} if parts else first))
         arrays = next(iter(parts.values()))
         labels, c, thresholds, known = (arrays[name] for name in (*OF_LABELS, "known"))
         expect(ascending(labels), "labels out of order")
@@ -223,20 +214,19 @@ def _load(path: Path, manifest: Manifest) -> TrainedModel:
         expect(ascending(known), "known features out of order")
         expect(not n_known or bool(known[0] >= 0 and known[-1] < D), "known features out of range")
         occurring = Columns(known, D)
-        restored = predictor(manifest.numbers, parts, occurring, thresholds)
-        others = manifest.others
+        restored = predictor(manifest["predictor"], parts, occurring, thresholds)
         names = None
-        if "names" in others:  # they are parsed on first use
-            names = LabelNames(_content(path, *others["names"]), str(path / others["names"][0]))
-        vectorizer = _content(path, *others["vectorizer"]) if "vectorizer" in others else None
+        if "names" in manifest:  # they are parsed on first use
+            names = LabelNames(_content(path, manifest["names"]), str(path / manifest["names"]["file"]))
+        vectorizer = _content(path, manifest["vectorizer"]) if "vectorizer" in manifest else None
         implies = None
-        if "implied" in others:
-            layout = dict.fromkeys(("narrower", "broader"), (np.int32, (manifest.pairs,)))
-            places = tuple(_arrays(path, *others["implied"], layout).values())
+        if "implied" in manifest:
+            layout = dict.fromkeys(("narrower", "broader"), (np.int32, (manifest["implied"]["pairs"],)))
+            places = tuple(_arrays(path, manifest["implied"], layout).values())
             in_range = all(bool(np.all((columns >= 0) & (columns < q))) for columns in places)
             expect(in_range, "implied labels out of range")
-            implies = csr_array((np.ones(manifest.pairs, bool), places), shape=(q, q))
-    options = manifest.options | ({"c": c.tolist()} if manifest.options.get("c") == C_OF_LABELS else {})
+            implies = csr_array((np.ones(len(places[0]), bool), places), shape=(q, q))
+    options = manifest["options"] | ({"c": c.tolist()} if manifest["options"].get("c") == C_OF_LABELS else {})
     return TrainedModel(restored, labels, c, occurring, options, names, vectorizer, implies)
 
 
@@ -251,17 +241,18 @@ def ascending(array: np.ndarray) -> bool:
 
 
 @contextmanager
-def _opened(path: Path, checksum: str) -> Iterator[io.FileIO]:
-    """Open a file of a model, with this hexadecimal SHA-256; turn errors while it is open into errors that name it.
+def _opened(folder: Path, entry: dict[str, Any]) -> Iterator[io.FileIO]:
+    """Open a file that a manifest names, and check its SHA-256; turn errors while it is open into errors that name it.
 
     Raises FileNotFoundError, ModelError (the file is damaged, or cannot be read), TooLargeError (it exceeds the free
     memory).
     """
+    path = folder / entry["file"]
     try:
         with open_regular(path) as file:
             if (size := os.fstat(file.fileno()).st_size) > (free := available_memory()):
                 raise TooLargeError(f"{path}: takes {size / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free")
-            same = hashlib.file_digest(file, "sha256").hexdigest() == checksum
+            same = hashlib.file_digest(file, "sha256").hexdigest() == entry["sha256"]
             expect(same, "its checksum differs from the one in the manifest")
             file.seek(0)
             yield file
@@ -274,14 +265,14 @@ def _opened(path: Path, checksum: str) -> Iterator[io.FileIO]:
         raise ModelError(f"{path}: is damaged ({problem}); copy or train the model again") from error
 
 
-def _content(folder: Path, name: str, checksum: str) -> bytes:
-    with _opened(folder / name, checksum) as file:
+def _content(folder: Path, entry: dict[str, Any]) -> bytes:
+    with _opened(folder, entry) as file:
         return file.readall()
 
 
-def _arrays(folder: Path, name: str, checksum: str, layout: Layout) -> dict[str, np.ndarray]:
+def _arrays(folder: Path, entry: dict[str, Any], layout: Layout) -> dict[str, np.ndarray]:
     """Read the arrays in a file, which must be finite and have the dtypes and shapes in the layout."""
-    with _opened(folder / name, checksum) as file:
+    with _opened(folder, entry) as file:
         data = sum(np.dtype(dtype).itemsize * math.prod(shape) for dtype, shape in layout.values())
         size = os.fstat(file.fileno()).st_size
         expect(data < size <= data + _OVERHEAD * len(layout), f"it has {size:,} bytes, for {data:,} of arrays")

@@ -30,7 +30,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
-from mpu_cli.bundle.loading import parse, version_of
+from mpu_cli.bundle.loading import files_in, parse, version_of
 from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
 from mpu_cli.cli.messages import info, show_times
 from mpu_cli.errors import DataError, MpuError
@@ -78,8 +78,8 @@ class Loaded:
         manifest = path / MANIFEST
         state = {manifest: state_of(manifest)}  # from before it is read: if it is replaced meanwhile, it is read again
         model = bundle.load(path)
-        named = parse(path, model.manifest)
-        state |= {path / name: state_of(path / name) for name, _ in (*named.files, *named.others.values())}
+        files = [path / entry["file"] for entry in files_in(parse(path, model.manifest))]
+        state |= {file: state_of(file) for file in files}
         packed = model.packed_vectorizer
         vectorizer = None if packed is None else Vectorizer.of(unpacked(packed, str(path)))
         loaded = cls(run, fill_implied, model, vectorizer, version_of(model.manifest), state)
