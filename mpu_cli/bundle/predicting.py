@@ -22,10 +22,10 @@ from mpu_cli.bundle.loading import TrainedModel
 from mpu_cli.core.features import base_shift, entry_rows
 from mpu_cli.core.predictions import Cells, Predictions, Top, over
 from mpu_cli.core.stacking import STACK_SCALE, StackedModel
-from mpu_cli.errors import MpuError, counted
+from mpu_cli.errors import InputError, MpuError, counted
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import RENUMBERED, Reading
-from mpu_cli.svmlight.reader import Dataset, Preamble, iter_stream
+from mpu_cli.svmlight.reader import Dataset, iter_stream
 from mpu_cli.svmlight.streams import open_input
 from mpu_cli.svmlight.writer import score_lines
 
@@ -234,14 +234,15 @@ def select(predictions: Predictions, thresholds: np.ndarray, top_k: int | None, 
 
 _NUMBER = rb"-?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf)"
 _THRESHOLDS = re.compile(rb"# threshold(?: (" + _NUMBER + rb")|s((?: [0-9]{1,10}:" + _NUMBER + rb")+))\s*")
+_COMMENT = re.compile(rb"# thresholds? [^\n]*")
 
 
-def _choosing(line: bytes) -> Callable[[csr_array], csr_array] | None:
-    """Return the function from scores to labels, by the thresholds in a file's first line; None if it has none.
+def _choosing(comment: bytes) -> Callable[[csr_array], csr_array] | None:
+    """Return the function from scores to labels, by the comment in a file's first line; None if it has no thresholds.
 
     The function returns bool, shape (n, Q).
     """
-    found = _THRESHOLDS.fullmatch(b"#" + line.partition(b"#")[2])
+    found = _THRESHOLDS.fullmatch(comment)
     if found is None:
         return None
     pairs = sorted((int(label), float(value)) for label, value in (p.split(b":") for p in (found[2] or b"").split()))
@@ -279,10 +280,22 @@ def iter_predictions(
     Scores with thresholds also get label lists: the labels that reach their thresholds, unless the caller applies a
     threshold, which replaces them.
     """
-    preamble, reached = Preamble() if threshold is None else None, None
+    comment = b""  # in the line of the first instance
+
+    def look(block: bytes, first_line: int, start: int) -> None:
+        nonlocal comment
+        if not comment and start < len(block):
+            comment = b"#" + block[start:].partition(b"\n")[0].partition(b"#")[2]
+        for found in _COMMENT.finditer(block):
+            if not comment.endswith(found[0]):
+                line = first_line + block.count(b"\n", 0, found.start())
+                advice = "evaluate the files that were joined one by one, or join label lists"
+                raise InputError(source, f"has other thresholds than the first line; {advice}", line)
+
+    reached, looking = None, look if threshold is None else None
     with open_input(source) as stream:
         reading = replace(reading, implicit_values=False, scores=True)
-        for number, chunk in enumerate(iter_stream(stream, str(source), reading, run=run, preamble=preamble)):
-            if number == 0 and preamble is not None:
-                reached = _choosing(preamble.next_line or b"")
+        for number, chunk in enumerate(iter_stream(stream, str(source), reading, run=run, look=looking)):
+            if number == 0:
+                reached = _choosing(comment)
             yield chunk if reached is None else Dataset(reached(chunk.features), chunk.features)

@@ -7,7 +7,7 @@ accepted with and without it, and the error messages are the same.
 
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -204,16 +204,12 @@ def _parse_by_line(block: bytes, first_line: int, source: str, reading: Reading)
     )
 
 
-_THRESHOLDS = re.compile(rb"# thresholds? [^\n]*")
-
-
 class Preamble:
     """The lines before the instances of a file: comments, and perhaps a header after them."""
 
     def __init__(self) -> None:
         self.header: Extent | None = None
         self.has_ended = False
-        self.next_line: bytes | None = None  # the line of the first instance, if `iter_stream` has read it
         self._line = 0
 
     def end_in(self, block: bytes, first_line: int) -> int:
@@ -231,14 +227,6 @@ class Preamble:
         self.header = header_of(block[start:end])
         self._line = first_line + block.count(b"\n", 0, start)
         return start if self.header is None else end
-
-    def refuse_other_thresholds(self, block: bytes, first_line: int, source: str) -> None:
-        """Raise InputError if a line of scores has other thresholds than the first one (`bundle.predicting`)."""
-        for found in _THRESHOLDS.finditer(block):
-            if not (self.next_line or b"").endswith(found[0]):
-                line = first_line + block.count(b"\n", 0, found.start())
-                advice = "evaluate the files that were joined one by one, or join label lists"
-                raise InputError(source, f"has other thresholds than the first line; {advice}", line)
 
     def check(self, extent: Extent, source: str, reading: Reading) -> None:
         """Raise InputError if the file contradicts its header; log a header."""
@@ -320,22 +308,20 @@ def iter_stream(
     block_bytes: int = BLOCK_BYTES,
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
-    preamble: Preamble | None = None,
+    look: Callable[[bytes, int, int], None] | None = None,
 ) -> Iterator[Dataset]:
     """Read an open stream in chunks, as `iter_chunks` does. `source` is its name for errors.
 
-    `block_bytes`: number of bytes read at a time. `preamble`: filled in before the first chunk; scores that
-    have other thresholds than its next line are then an error.
+    `block_bytes`: number of bytes read at a time. `look`: called with each block of lines before its chunk, the number
+    of the first line, and where in the block the instances begin.
     """
-    begins = Preamble() if preamble is None else preamble
+    preamble = Preamble()
 
     def below_preamble() -> Iterator[tuple[bytes, int]]:
         for first_line, block in blocks(stream, source, block_bytes):
-            end = begins.end_in(block, first_line)
-            if begins.next_line is None and end < len(block):
-                begins.next_line = block[end:].partition(b"\n")[0]
-            if preamble is not None:
-                begins.refuse_other_thresholds(block, first_line, source)
+            end = preamble.end_in(block, first_line)
+            if look is not None:
+                look(block, first_line, end)
             yield block[end:], first_line + block.count(b"\n", 0, end)
 
     instances = labels = features = 0
@@ -346,7 +332,7 @@ def iter_stream(
             instances += len(chunk)
             labels, features = max(labels, chunk.labels.shape[1]), max(features, chunk.features.shape[1])
             yield chunk
-    begins.check(Extent(instances, features, labels), source, reading)
+    preamble.check(Extent(instances, features, labels), source, reading)
     if not instances and not may_be_empty:
         raise InputError(source, "the file has no instances", 1)
 
