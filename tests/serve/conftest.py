@@ -54,12 +54,12 @@ def serving(
     model: Path, fill_implied: bool = False, hosts: list[str] | None = None, max_bytes: int = 1 << 20
 ) -> Iterator[Asking]:
     """Serve a model from a thread."""
-    from mpu_cli.cli.actions.serve import Current, Service, at_port, server_of
+    from mpu_cli.cli.actions.serve import Service, at_port, server_of
     from mpu_cli.runtime.run import Run
 
-    service = Service(Current(model, Run(jobs=2), fill_implied), max_bytes, hosts)
+    service = Service(model, Run(jobs=2), fill_implied, max_bytes)
     with at_port("127.0.0.1", 0) as listening:
-        server = server_of(service.application())
+        server = server_of(service.application(hosts))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
         try:

@@ -197,15 +197,15 @@ def test_health_says_that_a_model_is_gone_and_that_it_is_back(service, tmp_path,
 
 def test_a_model_that_could_not_be_read_is_not_read_again_before_it_changes(made, tmp_path):
     shutil.copytree(made(trained) / "one.mpu", tmp_path / "m.mpu")
-    current = serve.Current(tmp_path / "m.mpu", Run())
+    service = serve.Service(tmp_path / "m.mpu", Run(), fill_implied=False, max_bytes=1)
     shutil.copytree(made(trained) / "other.mpu", tmp_path / "m.mpu", dirs_exist_ok=True)
     with patch.object(bundle, "load", side_effect=MemoryError) as load:
         for _ in range(3):
-            current.refresh()
-        assert (load.call_count, current.problem) == (1, "MemoryError")
+            service.refresh()
+        assert (load.call_count, service.problem) == (1, "MemoryError")
     (tmp_path / "m.mpu" / "manifest.json").touch()
-    current.refresh()
-    assert (current.problem, current.loaded.labels) == (None, ["3", "4"])
+    service.refresh()
+    assert (service.problem, service.loaded.labels) == (None, ["3", "4"])
 
 
 def test_the_log_says_why_a_request_is_refused(service, caplog):

@@ -152,35 +152,6 @@ class Loaded:
         return [*([] if foreign is None else [foreign]), *wordless]
 
 
-class Current:
-    """The model in use, `loaded`; `problem`: why the model now on disk is not in use."""
-
-    def __init__(self, path: Path, run: Run, fill_implied: bool = False) -> None:
-        self.path = path
-        self.loaded = Loaded.read(path, run, fill_implied)
-        self.problem: str | None = None
-        self._failed: _States | None = None
-
-    def refresh(self) -> None:
-        """Read the model if it has been replaced. The old one stays in use meanwhile, and if reading fails."""
-        state = {file: state_of(file) for file in self.loaded.state}
-        if state == self.loaded.state:
-            self.problem = self._failed = None
-            return
-        if state == self._failed:
-            return
-        start = time.monotonic()
-        try:
-            self.loaded = Loaded.read(self.path, self.loaded.run, self.loaded.fill_implied)
-        except Exception as error:  # whatever is wrong with a new model, the old one must answer
-            self._failed, self.problem = state, str(error) or type(error).__name__
-            _log.warning("%s; the previous model stays in use", self.problem)
-            return
-        self._failed = self.problem = None
-        seconds = time.monotonic() - start
-        _log.info("%s: version %s is in use, read in %.1f s", self.path, self.loaded.version, seconds)
-
-
 # Key in a request's scope for the reason of a refusal.
 _REASON = "mpu.reason"
 
@@ -315,20 +286,41 @@ _MOST_BYTES_AT_A_TIME = 1 << 26  # of all request bodies being received; at leas
 
 
 class Service:
-    """Answers requests.
+    """Answers requests by the model in use, `loaded`; `problem`: why the model now on disk is not in use.
 
     `max_bytes`: size of the largest body allowed.
-    `hosts`: host names of this machine that requests may use; None: any.
     """
 
-    def __init__(self, current: Current, max_bytes: int, hosts: Collection[str] | None = None) -> None:
-        self._current, self._max_bytes, self._hosts = current, max_bytes, hosts
+    def __init__(self, path: Path, run: Run, fill_implied: bool, max_bytes: int) -> None:
+        self.loaded = Loaded.read(path, run, fill_implied)
+        self.problem: str | None = None
+        self._failed: _States | None = None
+        self._path, self._max_bytes = path, max_bytes
         self._receiving = 0  # bytes
         # One prediction at a time in each thread; the other requests wait.
-        self._pool = ThreadPoolExecutor(current.loaded.run.threads)
+        self._pool = ThreadPoolExecutor(run.threads)
 
-    def application(self) -> Starlette:
-        """Return the application."""
+    def refresh(self) -> None:
+        """Read the model if it has been replaced. The old one stays in use meanwhile, and if reading fails."""
+        state = {file: state_of(file) for file in self.loaded.state}
+        if state == self.loaded.state:
+            self.problem = self._failed = None
+            return
+        if state == self._failed:
+            return
+        start = time.monotonic()
+        try:
+            self.loaded = Loaded.read(self._path, self.loaded.run, self.loaded.fill_implied)
+        except Exception as error:  # whatever is wrong with a new model, the old one must answer
+            self._failed, self.problem = state, str(error) or type(error).__name__
+            _log.warning("%s; the previous model stays in use", self.problem)
+            return
+        self._failed = self.problem = None
+        seconds = time.monotonic() - start
+        _log.info("%s: version %s is in use, read in %.1f s", self._path, self.loaded.version, seconds)
+
+    def application(self, hosts: Collection[str] | None) -> Starlette:
+        """Return the application, which answers to these host names of this machine; None: any."""
         routes = [
             Route("/", self._paths),
             Route("/health", self._health),
@@ -339,7 +331,7 @@ class Service:
         handlers: dict[Any, Callable[..., Any]] = dict.fromkeys(
             (HTTPException, MpuError, ClientDisconnect, Exception), _refused
         )
-        watched = [Middleware(observed, self._hosts)]
+        watched = [Middleware(observed, hosts)]
         return Starlette(routes=routes, middleware=watched, exception_handlers=handlers, lifespan=self._living)
 
     @asynccontextmanager
@@ -347,9 +339,9 @@ class Service:
         async def watch() -> None:
             while True:
                 try:
-                    await asyncio.to_thread(self._current.refresh)
+                    await asyncio.to_thread(self.refresh)
                 except RuntimeError as error:  # no thread can be started now
-                    self._current.problem = f"the model cannot be checked: {error}"
+                    self.problem = f"the model cannot be checked: {error}"
                 await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
 
         asyncio.get_running_loop().set_exception_handler(_tell)
@@ -359,19 +351,18 @@ class Service:
         watching.cancel()
 
     async def _paths(self, _request: Request) -> JSONResponse:
-        project = f"/v1/projects/{self._current.path.stem}"
+        project = f"/v1/projects/{self._path.stem}"
         paths = {
             "POST /predict": 'labels of {"texts": ["..."]} or {"instances": [{"1": 0.5, "7": 1}]}',
             "GET /health": "the model in use, and whether it is the one on disk",
             f"GET {project}": "the model, for Annif",
             f"POST {project}/suggest": "labels of a text, for Annif",
         }
-        return JSONResponse({"model": str(self._current.path), "version": self._current.loaded.version, "paths": paths})
+        return JSONResponse({"model": str(self._path), "version": self.loaded.version, "paths": paths})
 
     async def _health(self, _request: Request) -> JSONResponse:
-        current, problem = self._current, self._current.problem
-        state = {"status": "ok" if problem is None else "old model", "problem": problem, "model": str(current.path)}
-        loaded = current.loaded
+        problem, loaded = self.problem, self.loaded
+        state = {"status": "ok" if problem is None else "old model", "problem": problem, "model": str(self._path)}
         about = {"version": loaded.version, "labels": len(loaded.labels)}
         return JSONResponse(state | about, 200 if problem is None else 503)
 
@@ -380,17 +371,17 @@ class Service:
 
     async def _suggest(self, request: Request) -> Response:
         self._refuse_other_project(request)
-        if not self._current.loaded.uris:
+        if not self.loaded.uris:
             raise HTTPException(400, "the labels have no URIs, which Annif needs")
         return await self._answer(request, from_form)
 
     async def _project(self, request: Request) -> JSONResponse:
         self._refuse_other_project(request)
-        loaded = self._current.loaded
+        loaded = self.loaded
         _, nanoseconds = next(iter(loaded.state.values())) or (0, 0)  # when the manifest was written
         about = {
-            "project_id": self._current.path.stem,
-            "name": str(self._current.path),
+            "project_id": self._path.stem,
+            "name": str(self._path),
             "backend": {"backend_id": "mpu"},
             "is_trained": True,
             "modification_time": datetime.fromtimestamp(nanoseconds / 1e9, UTC).isoformat(),
@@ -398,7 +389,7 @@ class Service:
         return JSONResponse(about | {"version": loaded.version})
 
     def _refuse_other_project(self, request: Request) -> None:
-        name, ours = request.path_params["project"], self._current.path.stem
+        name, ours = request.path_params["project"], self._path.stem
         if name != ours:
             raise HTTPException(404, f"there is no project {quoted(name)}; this is {quoted(ours)}")
 
@@ -407,7 +398,7 @@ class Service:
             received = await self._body(request)
 
             def work() -> Response:
-                return JSONResponse(self._current.loaded.answer(read(received)))
+                return JSONResponse(self.loaded.answer(read(received)))
 
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except asyncio.CancelledError:  # by the server, when it shuts down
@@ -535,19 +526,19 @@ def command(
     model: Path, host: str, port: int, allowed_host: tuple[str, ...], fill_implied: bool, max_bytes: int, run: Run
 ) -> None:
     """Answer requests until a signal arrives; then finish those in progress."""
-    current = Current(model, run, fill_implied)
+    service = Service(model, run, fill_implied, max_bytes)
     with at_port(host, port) as listening:
         address, port, *_ = listening.getsockname()
         where = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         is_local = ip_address(address.partition("%")[0]).is_loopback
         hosts = {"localhost", "127.0.0.1", "::1", *map(str.lower, (host, *allowed_host))} if is_local else None
-        server = server_of(Service(current, max_bytes, hosts).application())
+        server = server_of(service.application(hosts))
 
         def end() -> None:
             server.should_exit = True
 
         show_times()
-        info(f"{model}: version {current.loaded.version} answers at {where}")
+        info(f"{model}: version {service.loaded.version} answers at {where}")
         with blas_on_one_thread(), signals.asked_to_end(end):
             server.run(sockets=[listening])
     info(f"{model}: ended")
