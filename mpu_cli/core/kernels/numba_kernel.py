@@ -37,21 +37,18 @@ def descend(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise the PU loss of a block of labels; arguments and result as in `numpy_kernel.descend`."""
     n, q = len(batches.rows), annotated.shape[1]
-    padded = -(-q // SIMD) * SIMD  # without remainders, loops took 0.8 of the time for 45 labels
+    data = _prepared(batches, annotated, frequency, offsets)
+    padded = len(data[0])
     v = np.zeros((batches.features.width, padded), np.float32)
     if weights is not None:
         np.multiply(weights, np.float32(1 + decay * step * seen), out=v[:, :q])
     bias = np.pad(bias, (0, padded - q), constant_values=-np.inf)  # labels that are never true have no gradient
-    rates, exceptions = frequency_arrays(frequency, padded)
-    if offsets is None:
-        offsets = csr_array((0, q), dtype=np.float32)
     mean_v, mean_bias = v, np.zeros_like(bias)
     first_averaged = epochs // 2
-    data = *_of_instances(batches), _arrays(annotated), _arrays(offsets)
     for epoch in range(epochs):
         order, one_in = visited(len(batches), batches.size, rng), THINNED_TO_ONE_IN if thin else 1
         t = seen + epoch * n
-        _epoch(*data, batches.size, order, rates, exceptions, v, bias, t, epoch, one_in, step, bias_step, decay)
+        _epoch(data, batches.size, order, v, bias, t, epoch, one_in, step, bias_step, decay)
         if epoch >= first_averaged:
             share = 1 / (epochs - first_averaged)
             shrink = np.float32(share / (1 + decay * step * (seen + (epoch + 1) * n)))
@@ -69,27 +66,31 @@ def scores(features: Features, weights: np.ndarray) -> np.ndarray:
     return z
 
 
-def _of_instances(batches: Batches) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]:
-    """Return the arrays of the sparse features, whose indices may have either type; the dense features; the rows."""
-    sparse = batches.features.sparse
-    rows = batches.rows.astype(np.int64, copy=False)
-    return (sparse.indptr, sparse.indices, sparse.data), batches.features.dense, rows
+def _prepared(
+    batches: Batches, annotated: csr_array, frequency: LabelFrequency, offsets: csr_array | None
+) -> tuple[np.ndarray | tuple[np.ndarray, ...], ...]:
+    """Return the arrays that the loops read, always in the same types, since others would be compiled anew.
+
+    They are label rates, padded with 1: without remainders, loops took 0.8 of the time for 45 labels; cells whose c is
+    not the rate of their label; sparse features, whose indices may have either type; dense features; rows; annotated
+    labels; and offsets.
+    """
+    rates = np.pad(frequency.rates, (0, -len(frequency.rates) % SIMD), constant_values=1)
+    of_instances, cells = frequency.exceptions()
+    sparse, rows = batches.features.sparse, batches.rows.astype(np.int64, copy=False)
+    if offsets is None:
+        offsets = csr_array((0, 1), dtype=np.float32)
+    features = (sparse.indptr, sparse.indices, sparse.data), batches.features.dense
+    return rates, (of_instances, *_arrays(cells)), *features, rows, _arrays(annotated), _arrays(offsets)
 
 
 def _arrays(matrix: csr_array) -> tuple[np.ndarray, ...]:
-    """Return the arrays of a matrix, always in the same types, since others would be compiled anew.
+    """Return the arrays of a matrix, always in the same types.
 
     Unsigned indices need no check for negative values, which took a fifth of the time of `_keep_largest`.
     """
     indices = matrix.indices.astype(np.int32, copy=False).view(np.uint32)
     return matrix.indptr.astype(np.int64, copy=False), indices, matrix.data.astype(np.float32, copy=False)
-
-
-def frequency_arrays(frequency: LabelFrequency, padded: int) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-    """Return label rates, padded with 1, and cells whose c is not the rate of their label, always in the same types."""
-    rates = np.pad(frequency.rates, (0, padded - len(frequency.rates)), constant_values=1)
-    of_instances, cells = frequency.exceptions()
-    return rates, (of_instances, *_arrays(cells))
 
 
 @fused_inlined
@@ -115,33 +116,12 @@ def _add_sparse_product(indptr, indices, values, weights, z):
 
 
 @compiled(fused=True)
-def _epoch(
-    sparse,
-    dense,
-    rows,
-    annotations,
-    added,
-    size,
-    order,
-    rates,
-    exceptions,
-    v,
-    bias,
-    t,
-    epoch,
-    one_in,
-    step,
-    bias_step,
-    decay,
-):
-    """Make one pass over the batches, changing v and bias. t counts the instances seen before.
+def _epoch(data, size, order, v, bias, t, epoch, one_in, step, bias_step, decay):
+    """Make one pass over the batches of data from `_prepared`, changing v and bias. t counts the instances seen before.
 
     If one_in is more than 1, gradients are thinned, as by `numpy_kernel.thinned`.
-
-    `sparse`, `annotations` and `added`, the offsets, are the arrays of CSR matrices; the exceptions are cells whose
-    c is not the rate of their label, from `frequency_arrays`.
     """
-    indptr, indices, values = sparse
+    rates, exceptions, (indptr, indices, values), dense, rows, annotations, added = data
     label_indptr, labels, annotation = annotations
     of_instances, cell_indptr, cell_labels, of_cells = exceptions
     offset_indptr, offset_labels, offsets = added
@@ -319,27 +299,22 @@ def descend_dual(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise the weighted squared hinge of a block of labels; arguments and result as in `numpy_kernel`."""
     n, q = len(batches.rows), annotated.shape[1]
-    padded = -(-q // SIMD) * SIMD
+    data = _prepared(batches, annotated, frequency, offsets)
+    padded = len(data[0])
     D, d = batches.features.sparse.shape[1], batches.features.dense.shape[1]
     # For dense features, one row per label, which is longer than one row per feature if labels are few.
     v, v_dense = np.zeros((D, padded), np.float32), np.zeros((q, d), np.float32)
     bias, a = np.zeros(padded, np.float32), np.zeros((n, padded), np.float32)
-    rates, exceptions = frequency_arrays(frequency, padded)
-    if offsets is None:
-        offsets = csr_array((0, q), dtype=np.float32)
     norms = batches.features.squared_norms[batches.rows].astype(np.float32)
-    data = *_of_instances(batches), _arrays(annotated), _arrays(offsets)
     for _ in range(epochs):
-        _pass(*data, visited(n, 1, rng), norms, rates, exceptions, cost, bias_norm, v, v_dense, bias, a)
+        _pass(data, visited(n, 1, rng), norms, cost, bias_norm, v, v_dense, bias, a)
     return np.vstack([v[:, :q], v_dense.T]) if d else v[:, :q], bias[:q]
 
 
 @compiled(fused=True)
-def _pass(
-    sparse, dense, rows, annotations, added, order, norms, rates, exceptions, cost, bias_norm, v, v_dense, bias, a
-):
+def _pass(data, order, norms, cost, bias_norm, v, v_dense, bias, a):
     """Make one pass over the instances in the order of the rows, changing v, v_dense, bias and the dual variables a."""
-    indptr, indices, values = sparse
+    rates, exceptions, (indptr, indices, values), dense, rows, annotations, added = data
     label_indptr, labels, _ = annotations
     of_instances, cell_indptr, cell_labels, of_cells = exceptions
     offset_indptr, offset_labels, offsets = added
