@@ -314,7 +314,7 @@ def read_training_data(
     with run.step("reading data", bytes_of(sources.file)):
         sidecars = Sidecars(sources.file)
         if is_read_again:
-            sidecars.contents.setdefault(str(sources.file))
+            sidecars.measures.setdefault(str(sources.file))
         data = _read(sources, run, sidecars)
         if not is_for_model:
             return data
@@ -326,7 +326,7 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     reading, states = sources.reading, list(map(state_of, files_of(sources.file)))
     if isinstance(sources.file, Files):
         refuse_filled(sources.file, "several FILEs have their instances renumbered; learn from this file only")
-    file = read(sources.file, reading, run, contents=sidecars.contents)
+    file = read(sources.file, reading, run, measures=sidecars.measures)
     for path, state in zip(files_of(sources.file), states, strict=True):
         now = state_of(path)
         if state is not None and now is not None and now[0] != state[0]:  # the time alone may be changed by a copy

@@ -36,9 +36,9 @@ from mpu_cli.svmlight.grammar import (
 )
 from mpu_cli.svmlight.streams import (
     BLOCK_BYTES,
-    Contents,
-    Counted,
     Files,
+    Measured,
+    Measures,
     Readable,
     Source,
     blocks,
@@ -267,7 +267,7 @@ def iter_chunks(
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
-    contents: Contents | None = None,
+    measures: Measures | None = None,
 ) -> Iterator[Dataset]:
     """Read a file in chunks. The memory needed does not depend on its size.
 
@@ -278,7 +278,7 @@ def iter_chunks(
     `run`: its threads and kernels are used. The chunks do not depend on them.
     `may_be_empty`: whether a file without instances yields no chunks instead of an error. Such a file is empty, has
     only comments, or has a header that announces no instances.
-    `contents`: its keys are files. Their values are filled in when the files have been read.
+    `measures`: its keys are files. Their values are filled in when the files have been read.
     Yields: at least one instance per chunk. The widths differ from chunk to chunk.
     Raises InputError (the file cannot be read; a line breaks the grammar (see `mpu_cli.svmlight.grammar`) or is too
     long; there are no instances (unless `may_be_empty`), or a different number than the header declares; the first
@@ -288,17 +288,17 @@ def iter_chunks(
         refuse_unreadable(source)
         instances = 0
         for file in source:
-            for chunk in iter_chunks(file, reading, run, True, contents):
+            for chunk in iter_chunks(file, reading, run, True, measures):
                 instances += len(chunk)
                 yield chunk
         if not instances and not may_be_empty:
             raise InputError(source, "the files have no instances")
         return
     with open_input(source) as stream:
-        measured = Counted(stream) if contents is not None and str(source) in contents else None
+        measured = Measured(stream) if measures is not None and str(source) in measures else None
         yield from iter_stream(measured or stream, str(source), reading, run=run, may_be_empty=may_be_empty)
-        if contents is not None and measured is not None:
-            contents[str(source)] = measured.content()
+        if measures is not None and measured is not None:
+            measures[str(source)] = measured.measure()
 
 
 def iter_stream(
@@ -351,13 +351,13 @@ def read(
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
-    contents: Contents | None = None,
+    measures: Measures | None = None,
 ) -> Dataset:
     """Read a whole file, or several as one; parameters and errors as for `iter_chunks`.
 
     With `may_be_empty`, a dataset without rows is returned if there are no instances.
     """
-    return gathered(iter_chunks(source, reading, run, may_be_empty, contents))
+    return gathered(iter_chunks(source, reading, run, may_be_empty, measures))
 
 
 def gathered(chunks: Iterable[Dataset]) -> Dataset:

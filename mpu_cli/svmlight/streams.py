@@ -58,8 +58,8 @@ def files_of(source: Source) -> list[str]:
     return list(source) if isinstance(source, Files) else [str(source)]
 
 
-Content = tuple[int, str]  # bytes, SHA-256
-Contents = dict[str, Content | None]  # by file name; None before the file has been read
+Measure = tuple[int, str]  # bytes, SHA-256
+Measures = dict[str, Measure | None]  # by file name; None before the file has been read
 
 
 class Watched:
@@ -87,7 +87,7 @@ class Watched:
         return self._stream.write(data)
 
 
-class Counted(Watched):
+class Measured(Watched):
     """A stream that sums up the size and checksum of the bytes read from it or written to it."""
 
     def __init__(self, stream: Any) -> None:
@@ -98,7 +98,7 @@ class Counted(Watched):
         self._bytes += len(data)
         self._digest.update(data)
 
-    def content(self) -> Content:
+    def measure(self) -> Measure:
         """Return the size and checksum of the bytes so far."""
         return self._bytes, self._digest.hexdigest()
 

@@ -10,7 +10,7 @@ import numpy as np
 from mpu_cli.errors import changed
 from mpu_cli.svmlight.grammar import header_of, plain_labels
 from mpu_cli.svmlight.reader import Dataset, Preamble
-from mpu_cli.svmlight.streams import Content, Counted, Readable, Writable, blocks
+from mpu_cli.svmlight.streams import Measure, Measured, Readable, Writable, blocks
 
 # The labels of each instance in whole lines, possibly none; comment lines do not match.
 _LABELS = re.compile(rb"^(?!#|\Z)(?:[0-9,]+(?=[ \t\r\n#]|\Z))?", re.MULTILINE)
@@ -44,9 +44,9 @@ class LabelledLines(NamedTuple):
         return self.top + lines
 
 
-def labelled_lines(stream: Readable, source: str, content: Content | None) -> Iterator[LabelledLines]:
+def labelled_lines(stream: Readable, source: str, measure: Measure | None) -> Iterator[LabelledLines]:
     """Yield a file's lines in blocks; InputError if its content is not that with which it was read before."""
-    preamble, again = Preamble(), Counted(stream)
+    preamble, again = Preamble(), Measured(stream)
     for first_line, block in blocks(again, source):
         is_start = not preamble.has_ended
         start = preamble.end_in(block, first_line)
@@ -59,7 +59,7 @@ def labelled_lines(stream: Readable, source: str, content: Content | None) -> It
         is_start &= preamble.header is None
         sizes = np.array(list(map(len, texts)), int)
         yield LabelledLines(block[:start], is_start, lines, texts, labels, sizes)
-    if again.content() != content:
+    if again.measure() != measure:
         raise changed(source)
 
 

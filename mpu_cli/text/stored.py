@@ -31,7 +31,7 @@ from mpu_cli.names.naming import FOLDER, IDS, LABELS, Naming, beside, read_ids, 
 from mpu_cli.runtime.files import expect, json_value, open_regular
 from mpu_cli.runtime.options import AUTO, options_of
 from mpu_cli.svmlight.grammar import MAX_ID
-from mpu_cli.svmlight.streams import BLOCK_BYTES, Contents, Counted, Files, Source, files_of, open_input
+from mpu_cli.svmlight.streams import BLOCK_BYTES, Files, Measure, Measured, Measures, Source, files_of, open_input
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import DEFAULT_FIELDS, FORMATS, Fields
 
@@ -271,18 +271,17 @@ _UNKNOWN = "the model will not be able to read texts or to use the words of labe
 class Sidecars:
     """The sidecar files of one or several data files.
 
-    `contents`: its keys are the files with such a directory. The reader fills in their contents as it reads.
+    `measures`: its keys are the files with such a directory. The reader fills in their values as it reads.
     """
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        contents = {file: made_with(file) for file in files_of(source)}
-        self._expected = {file: (made.bytes, made.sha256) for file, made in contents.items() if made is not None}
-        self.contents: Contents = dict.fromkeys(self._expected)
+        self._expected = {file: (made.bytes, made.sha256) for file in files_of(source) if (made := made_with(file))}
+        self.measures: Measures = dict.fromkeys(self._expected)
 
     def stranger(self) -> str | None:
         """Return the first file whose directory belongs to other data; None if all directories match."""
-        return next((file for file, expected in self._expected.items() if self._content(file) != expected), None)
+        return next((file for file, expected in self._expected.items() if self._measure(file) != expected), None)
 
     def refuse_other_vectorizer(self, packed_vectorizer: bytes) -> None:
         """Raise InputError if the data come from a vectoriser whose number of features or idf differ from a model's."""
@@ -291,7 +290,7 @@ class Sidecars:
                 own = packed(load(beside(file, FOLDER)))
             except InputError:  # a damaged one contains no evidence
                 continue
-            if not is_same(own, packed_vectorizer) and self._content(file) == made:
+            if not is_same(own, packed_vectorizer) and self._measure(file) == made:
                 raise InputError(
                     file,
                     "was made by another vectoriser than the data of the model, so its features have other numbers; "
@@ -374,16 +373,16 @@ class Sidecars:
                 f"with mpu vectorize, or move {kept.parent.name} away{otherwise}",
             )
 
-    def _content(self, file: str) -> tuple[int, str]:
-        """Return the content of a file, read now if the reader has not read it."""
-        content = self.contents[file]
-        if content is None:
+    def _measure(self, file: str) -> Measure:
+        """Return the size and checksum of a file, read now if the reader has not read it."""
+        measure = self.measures[file]
+        if measure is None:
             with open_input(file) as stream:
-                counted = Counted(stream)
-                while counted.read(BLOCK_BYTES):
+                measured = Measured(stream)
+                while measured.read(BLOCK_BYTES):
                     pass
-            content = self.contents[file] = counted.content()
-        return content
+            measure = self.measures[file] = measured.measure()
+        return measure
 
 
 def wrong_number_of_ids(file: str | Path, are_more: bool, source: Source) -> InputError:

@@ -311,7 +311,7 @@ class Vectorization:
     fields: Fields
 
 
-def check_target(path: Path) -> None:
+def check_directory(path: Path) -> None:
     """Raise MpuError if a directory is a file, or contains files that this program has not written."""
     if not path.exists() and not path.is_symlink():
         return

@@ -19,7 +19,7 @@ from mpu_cli.review.matching import match, suggestions_of
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.svmlight.grammar import COMPRESSED, Reading
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.streams import Counted, open_output, refuse_unreadable, stem
+from mpu_cli.svmlight.streams import Measured, open_output, refuse_unreadable, stem
 from mpu_cli.text.labels import Labels
 from mpu_cli.text.records import ANNIF, Record, form_and_fields, format_of, is_corpus, open_records
 from mpu_cli.text.rewriting import Reason, Retagged, Rewriter
@@ -127,7 +127,7 @@ def command(
     data = str(_data_beside(source)) if data is None else data
     vectorization = read_vectorization(data)
     sidecars = Sidecars(data)
-    dataset = read(data, reading, contents=sidecars.contents)
+    dataset = read(data, reading, measures=sidecars.measures)
     sidecars.refuse(IDS)
     ids = sidecars.ids(len(dataset))
     names = sidecars.names_of(BESIDE, np.arange(1, len(vectorization.labels) + 1))
@@ -171,7 +171,7 @@ def command(
     by_uri = is_corpus(chosen, vectorization.fields)
     made_from = sidecars.records()
     with open_records(source) as opened, open_output(output) as out:
-        stream = Counted(opened)
+        stream = Measured(opened)
 
         def change_of(record: Record) -> Retagged:
             key = counts["records"] if ids is None else record.id or ""
@@ -187,7 +187,7 @@ def command(
         rewriter = Rewriter(chosen, replace(vectorization.fields, group=""), skip_bad)
         for part in rewriter.written(stream, str(source), change_of):
             out.write(part)
-        is_another = made_from is not None and stream.content()[1] != made_from.sha256
+        is_another = made_from is not None and stream.measure()[1] != made_from.sha256
         if ids is None and (is_another or counts["records"] != len(dataset)):
             raise InputError(
                 source,

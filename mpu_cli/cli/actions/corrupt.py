@@ -18,7 +18,7 @@ from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_stream
-from mpu_cli.svmlight.streams import Counted, Readable, labels_beside, open_output, read_twice, refuse_unwritable
+from mpu_cli.svmlight.streams import Measured, Readable, labels_beside, open_output, read_twice, refuse_unwritable
 from mpu_cli.svmlight.writer import labelled_lines
 
 # Maps the labels of the next instances, and the number of labels of each, to whether each label is drawn.
@@ -98,11 +98,11 @@ def command(
     after: Counter[int] = Counter()
     with read_twice(source) as opened:
         with opened() as stream:
-            first = Counted(stream)
+            first = Measured(stream)
             draw = _draw(first, str(source), missing_rate, scheme, reading, run)
         with opened() as stream, ExitStack() as beside, open_output(target, beside) as out:
             removed_out = None if removed is None else beside.enter_context(open_output(removed))
-            for block in labelled_lines(stream, str(source), first.content()):
+            for block in labelled_lines(stream, str(source), first.measure()):
                 is_lost = draw(block.labels, block.sizes)
                 left, lost = block.chosen(~is_lost), block.chosen(is_lost)
                 out.write(block.written(left))

@@ -73,7 +73,7 @@ class Truth:
 
     def chunks(self) -> Iterator[Dataset]:
         """Read the file."""
-        return iter_chunks(self.file, self.reading, run=self.run, contents=self.sidecars.contents)
+        return iter_chunks(self.file, self.reading, run=self.run, measures=self.sidecars.measures)
 
     def predicted(self, model: bundle.TrainedModel) -> Iterator[tuple[Dataset, Dataset]]:
         """Yield instances, a few at a time, and a model's predictions for them.

@@ -76,7 +76,7 @@ def _rows_of(source: str | Path, has_ids: bool, reading: Reading, run: Run) -> I
         return
     sidecars, read = Sidecars(source), read_ids(source)
     ids: Iterator[str] = map(str, count(1)) if read is None else read
-    for chunk in iter_chunks(source, reading, run=run, may_be_empty=True, contents=sidecars.contents):
+    for chunk in iter_chunks(source, reading, run=run, may_be_empty=True, measures=sidecars.measures):
         taken = list(islice(ids, len(chunk)))
         if len(taken) < len(chunk):
             raise wrong_number_of_ids(source, False, source)

@@ -22,7 +22,7 @@ from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read
-from mpu_cli.svmlight.streams import Counted, bytes_of, open_output
+from mpu_cli.svmlight.streams import Measured, bytes_of, open_output
 from mpu_cli.text.fields import value_of
 from mpu_cli.text.records import Fields, RecordReader, format_of, open_records
 from mpu_cli.text.stored import Records, Sidecars, made_with
@@ -120,12 +120,12 @@ def _of_records(place: Records) -> _Keyed:
     if place.sha256 is not None and not (Path(place.file).is_file() or Path(place.file).is_dir()):
         raise InputError(place.file, "there is no such file or directory")
     with open_records(place.file) as raw:
-        stream = Counted(raw)
+        stream = Measured(raw)
         for record in RecordReader(stream, place.file, place.form, fields).good(place.skip_bad):
             of = record.row.fields
             yield record.id, tuple(str(value_of(of, name) or "") for name in fields.text or of)
         # A manifest from elsewhere may name any file of this account.
-        if place.sha256 not in (None, stream.content()[1]):
+        if place.sha256 not in (None, stream.measure()[1]):
             raise InputError(place.file, "is not the file that the data were made from")
 
 
@@ -154,7 +154,7 @@ def command(
     refuse_overlaps(inputs | {"--labels": naming.file}, {"--output": output})
     with run.step("reading data", bytes_of(source)):
         sidecars = Sidecars(source)
-        data = read(source, reading, run, contents=sidecars.contents)
+        data = read(source, reading, run, measures=sidecars.measures)
         of_features = checksum(data.features)
     drawn = None if sample is None else draw(len(data), sample, run.seed)
     names = sidecars.names_of(naming, data.occurring_labels()[1])

@@ -65,7 +65,7 @@ def write_filled(
                 text = data.implications.lines()
                 stack.enter_context(open_output(beside(target, IMPLIED))).write(text.encode())
         assert data.sidecars is not None  # they are of a file
-        for block in labelled_lines(stream, str(source), data.sidecars.contents[str(source)]):
+        for block in labelled_lines(stream, str(source), data.sidecars.measures[str(source)]):
             count = len(block.sizes)
             there = np.repeat(np.arange(count), block.sizes)
             stays = _has(found.there[copied : copied + count], data.ids, there, block.labels)

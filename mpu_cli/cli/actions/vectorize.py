@@ -26,7 +26,7 @@ from mpu_cli.names.naming import FOLDER, GROUPS, IDS, place_beside
 from mpu_cli.runtime.files import refuse_overlaps, replacing_directory
 from mpu_cli.runtime.options import options_of
 from mpu_cli.svmlight.reader import Dataset
-from mpu_cli.svmlight.streams import Content, Counted, Readable, Writable, bytes_of, is_url, open_output, read_twice
+from mpu_cli.svmlight.streams import Measure, Measured, Readable, Writable, bytes_of, is_url, open_output, read_twice
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
 from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches, languages_of, of_collection, strangers
@@ -45,7 +45,7 @@ from mpu_cli.text.records import (
     open_records,
 )
 from mpu_cli.text.stored import Records, from_one, written
-from mpu_cli.text.vectorizer import Vectorization, Vectorizer, check_target, read_vectorization, write_directory
+from mpu_cli.text.vectorizer import Vectorization, Vectorizer, check_directory, read_vectorization, write_directory
 
 _MOST_LISTED = 20  # bad records
 _MOST_NAMED = 3  # tags in a caution
@@ -87,7 +87,7 @@ def vectorize(
     form, default = form_and_fields(file, form)
     directory = place_beside(target, FOLDER)
     if directory is not None:
-        check_target(directory)
+        check_directory(directory)
     vectorization = None if like is None else read_vectorization(like)
     names, cautions = Labels(), list[str]()
     if labels is not None and is_thesaurus(labels):
@@ -117,12 +117,12 @@ def vectorize(
         with progress("writing vectors", size), opened() as stream:
             writer.write(reader.records(stream))
         if work is not None:
-            assert reader.content is not None  # everything has been read
+            assert reader.measure is not None  # everything has been read
             records = None  # standard input, a URL or a pipe cannot be read again
             if not is_url(file) and (Path(file).is_file() or Path(file).is_dir()):
                 place = os.path.relpath(file, Path(target).parent)
-                records = Records(place, form, skip_bad, reader.content[1], reader.fields)
-            content = stored.Content(writer.instances, len(writer.labels), *writer.counted.content())
+                records = Records(place, form, skip_bad, reader.measure[1], reader.fields)
+            content = stored.Content(writer.instances, len(writer.labels), *writer.measured.measure())
             write_directory(work, replace(vectorization, fields=reader.fields), content, records)
     for bad in reader.listed:
         warn(f"{file}:{bad.line}: left out: {bad.problem}", line=bad.line)
@@ -155,7 +155,7 @@ class VectorWriter:
     """
 
     def __init__(self, out: Writable, directory: Path | None, vectorization: Vectorization) -> None:
-        self.counted = Counted(out)
+        self.measured = Measured(out)
         self._directory = directory
         self.vectorizer, self.labels = vectorization.vectorizer, vectorization.labels
         self.id_hashes = array("q")  # Python's hashes, since the ids themselves may not fit in memory
@@ -172,7 +172,7 @@ class VectorWriter:
             vectors = self.vectorizer.transform([record.text for record in batch])
             self.languages += languages_of(record.text for record in batch)
             labels = self._labels(batch)
-            write_instances(self.counted, Dataset(labels, from_one(vectors)))
+            write_instances(self.measured, Dataset(labels, from_one(vectors)))
             self.id_hashes.extend(hash(record.id) for record in batch if record.id is not None)
             self._write_names(IDS, [record.id for record in batch])
             self._write_names(GROUPS, [record.group for record in batch])
@@ -210,7 +210,7 @@ class _Reader:
         self.name, self._form, self._skip_bad = name, form, skip_bad
         self.fields = fields
         self.good = self.bad = 0
-        self.content: Content | None = None
+        self.measure: Measure | None = None
         self.listed: list[Bad] = []
         self.first = Row(0, {})
         # `with_tags`: the tags fields that a record has. `separates`: whether one contains the separator. `cells`: how
@@ -223,8 +223,8 @@ class _Reader:
         """Read a stream from the start. InputError at the first bad record, unless bad records are skipped."""
         self.good, self.bad, self.listed = 0, 0, []
         self.cells.clear()
-        counted = Counted(stream)
-        reader = RecordReader(counted, self.name, self._form, self.fields)
+        measured = Measured(stream)
+        reader = RecordReader(measured, self.name, self._form, self.fields)
         for record in reader:
             if isinstance(record, Record):
                 self.good += 1
@@ -241,10 +241,10 @@ class _Reader:
             self.bad += 1
             if len(self.listed) < _MOST_LISTED:
                 self.listed.append(bad)
-        content = counted.content()
-        if self.content not in (None, content):
+        measure = measured.measure()
+        if self.measure not in (None, measure):
             raise changed(self.name)
-        self.content = content
+        self.measure = measure
         absent = [name for name in self.fields.tags if name not in self.with_tags]
         if self.good and absent and "tags" in self.fields.named:
             problem = no_field(absent[0], self.first.fields)
