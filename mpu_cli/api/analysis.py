@@ -9,9 +9,20 @@ from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.utils import check_consistent_length
 
-from mpu_cli.api import arrays, parameters
+from mpu_cli.api import arrays
 from mpu_cli.api.arrays import Annotations
-from mpu_cli.api.estimator import MPUClassifier
+from mpu_cli.api.estimator import (
+    DECLARED,
+    MPUClassifier,
+    checked_parameters,
+    chosen_options,
+    drawn_questions,
+    learned_rates,
+    listed_missing,
+    parameters_of,
+    run_of,
+    warn_of,
+)
 from mpu_cli.core import stacking
 from mpu_cli.core.calibration import Calibration, HeldOut
 from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
@@ -106,17 +117,17 @@ def estimate_c(
     True
     """
     checked(Kind(words=tuple(METHODS)), "method", method)
-    declared = {name: parameters.DECLARED[name] for name in ("features", "folds", "sample", "seed", "jobs")}
+    declared = {name: DECLARED[name] for name in ("features", "folds", "sample", "seed", "jobs")}
     given = {name: keywords.pop(option.name, option.written_default) for name, option in declared.items()}
     annotations, P = _with_features(X, y, scores, _annotations(y, keywords))
-    chosen = parameters.checked(given)
-    run = parameters.run_of(chosen)
+    chosen = checked_parameters(given)
+    run = run_of(chosen)
     options = FrequencyOptions(features=chosen["features"], folds=chosen["folds"], sample=chosen["sample"])
     scored = Scored(annotations, options, run, P)
     estimates = scored.estimates(method)
     estimate = estimates.estimate
     assert estimate is not None  # c has no other source here
-    parameters.warn_of(estimates, annotations)
+    warn_of(estimates, annotations)
     if per_label:
         each = scored.singly(estimates).of_all(annotations.width, annotations.columns, estimate.c)
         return replace(each, c=each.c * np.nan, intervals=each.intervals * np.nan) if estimate.label_cap else each
@@ -140,7 +151,7 @@ def _held_out(y: Any, scores: Any, c: Any, verified: Any, name: str = "scores") 
     """Check annotations, the scores of their cells, and their label frequency."""
     annotations = _annotations(y, verified)
     P = annotations.of_scores(scores, y, name)
-    rates = parameters.rates(in_order_of(columns_of(y), c, "c"), annotations)
+    rates = learned_rates(in_order_of(columns_of(y), c, "c"), annotations)
     return annotations, HeldOut(P, annotations.labels, LabelFrequency.of(rates, P.shape, annotations.verified))
 
 
@@ -227,11 +238,11 @@ def missing_labels(
     if c is None:
         annotations = _annotations(y, verified)
         evidence = Evidence.of_scores(annotations.of_scores(scores, y), annotations, Options(), Run())
-        parameters.warn_of(evidence.estimates, annotations)
+        warn_of(evidence.estimates, annotations)
     else:
         annotations, held_out = _held_out(y, scores, c, verified)
         evidence = Evidence(calibrated_by(held_out)(held_out.probabilities), held_out.frequency)
-    return parameters.missing_labels(evidence, annotations, top)
+    return listed_missing(evidence, annotations, top)
 
 
 def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike, *, scores: ArrayLike | None = None) -> ReviewedFrequency:
@@ -326,8 +337,8 @@ def questions(
     (40, True)
     """
     annotations, P = _with_features(X, y, scores, _annotations(y, verified, _DRAWN))
-    chosen = parameters.checked({"folds": "auto", "sample": FrequencyOptions.sample, "seed": random_state})
-    return parameters.questions(chosen, annotations, n, P)
+    chosen = checked_parameters({"folds": "auto", "sample": FrequencyOptions.sample, "seed": random_state})
+    return drawn_questions(chosen, annotations, n, P)
 
 
 @dataclass(frozen=True)
@@ -388,12 +399,12 @@ def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verifi
             "calibrate, missing_labels and choose_thresholds"
         )
     annotations, _ = _with_features(X, y, None, _annotations(y, verified, _DRAWN))
-    chosen = parameters.of_estimator(MPUClassifier() if estimator is None else estimator)
-    options, run = parameters.options(chosen, annotations), parameters.run_of(chosen)
+    chosen = parameters_of(MPUClassifier() if estimator is None else estimator)
+    options, run = chosen_options(chosen, annotations), run_of(chosen)
     refuse_large_predictions(*annotations.labels.shape)
     _, result = stacking.train(annotations, options, run, hold_out_all=True)
     evidence, c = Evidence.of_training(result, annotations), result.chosen.c
-    parameters.warn_of(evidence.estimates, annotations)
+    warn_of(evidence.estimates, annotations)
     given_others = dense(given_other_labels(evidence, annotations.labels, run))
     cells = np.ogrid[tuple(map(slice, given_others.shape))]
     of_cells = evidence.of_posteriors(annotations.labels).of_unverified(*cells)

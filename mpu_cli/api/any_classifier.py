@@ -15,8 +15,17 @@ from sklearn.utils import _safe_indexing, check_consistent_length, get_tags, ind
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mpu_cli.api import arrays, parameters
-from mpu_cli.api.estimator import LabelSetsMixin, MPUClassifier
+from mpu_cli.api import arrays
+from mpu_cli.api.estimator import (
+    LabelSetsMixin,
+    MPUClassifier,
+    chosen_options,
+    drawn_questions,
+    listed_missing,
+    parameters_of,
+    run_of,
+    warn_of,
+)
 from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
@@ -242,8 +251,8 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
         annotations = arrays.Annotations.of(named, groups=groups, same_fold=same_fold, **verified)
         given = {name: getattr(self, name) for name in ("c", "threshold", "folds", "random_state")}
-        chosen = parameters.of_estimator(MPUClassifier(**given), named)
-        (X,), run, options = indexable(X), parameters.run_of(chosen), parameters.options(chosen, annotations)
+        chosen = parameters_of(MPUClassifier(**given), named)
+        (X,), run, options = indexable(X), run_of(chosen), chosen_options(chosen, annotations)
         evidence = self._fit_by_scores(X, annotations, options, run)
         if any(_method(part) == "predict" for model in self.estimators_ for part in _parts(model)):
             text = (
@@ -252,7 +261,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
             )
             warnings.warn(text, MpuWarning, stacklevel=2)
         estimates, rates = evidence.estimates, evidence.frequency.rates
-        parameters.warn_of(estimates, annotations)
+        warn_of(estimates, annotations)
         held_out = HeldOut(evidence.probabilities, annotations.labels, evidence.frequency)
         thresholds, expected = chosen_thresholds(held_out, options.threshold)
         self._evidence, self._annotations, self._chosen = evidence, annotations, chosen
@@ -299,12 +308,12 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     def missing_labels(self, top: int | None = None) -> Cells:
         """List the probably missing labels of the training instances, as `mpu_cli.missing_labels` does."""
         check_is_fitted(self)
-        return parameters.missing_labels(self._evidence, self._annotations, top)
+        return listed_missing(self._evidence, self._annotations, top)
 
     def questions(self, n: int) -> Questions:
         """Draw cells of the training instances to ask people about, as `mpu_cli.questions` does."""
         check_is_fitted(self)
-        return parameters.questions(self._chosen, self._annotations, n, self._scores)
+        return drawn_questions(self._chosen, self._annotations, n, self._scores)
 
     def _probabilities(self, X: Any) -> np.ndarray:
         """Return Pr(y=1 | x) of each column of the training labels: float32, shape (n, q)."""
