@@ -34,7 +34,7 @@ from mpu_cli.runtime.run import Bytes
 
 _QUIET, _NORMAL, _VERBOSE = -1, 0, 1
 QUESTIONS = "mpu suggest FILE --questions 40"
-_WIDE = 0.2  # width of an interval of c
+_WIDE, _TIMES = 0.2, 2.0  # an interval of c is wide from this width, or ratio of its ends
 _MOST_LISTED = 20  # items of a list
 _MOST_WARNINGS = 1000  # in a report; a service may warn for years
 
@@ -149,7 +149,7 @@ def output_report(report: dict[str, Any], is_json: bool, printed: Callable[[dict
 
 def first_of_all(assumption: str | None, interval: Sequence[float] | None) -> str | None:
     """Return advice if c comes from annotations alone, with an assumption, and its interval is too wide."""
-    if assumption is None or not interval or interval[1] - interval[0] <= _WIDE:
+    if assumption is None or not interval or interval[1] < min(interval[0] + _WIDE, interval[0] * _TIMES):
         return None
     return f"answer 40 questions, since annotations alone leave c open: {QUESTIONS}"
 
