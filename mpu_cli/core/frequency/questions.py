@@ -358,7 +358,7 @@ def forecast(
     """Return how many more questions make the interval of c as narrow as each width, by simulated answers.
 
     Widths that all open cells, or 2,560 questions, do not reach are left out. The second value is the expected width
-    after as many more answers as there are now; None if there are none.
+    after as many more answers as there are now; None if there are none, or if it is not below the present width.
 
     `c`: the expected c, used if there are no answers. `automatic` and `reviewed`, as for `fit`, are not used then.
     """
@@ -390,7 +390,8 @@ def forecast(
         for w, n in zip(widths, numbers.tolist(), strict=True):
             if w >= falling[0]:
                 needed[w] = 0 if w >= now else int(np.ceil(round(n, 6)))
-    return needed, width(len(answers)) if len(answers) else None
+    next_width = width(len(answers)) if len(answers) else np.inf
+    return needed, next_width if next_width < now else None
 
 
 def from_people(

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core.frequency.questions import ScoredCells, draw, fit, from_people
+from mpu_cli.core.frequency.questions import ScoredCells, draw, fit, forecast, from_people
 from mpu_cli.core.problem import Answers, Problem, VerifiedLabels
 from tests.core.simulated import as_labels
 from tests.core.verified import complete_review
@@ -98,6 +98,14 @@ def test_next_questions_are_others_and_by_the_answers():
     scores = cells.scores[second.rows, second.columns]
     assert_allclose(fitted.truth(scores, second.columns), second.probabilities)
     assert second.probabilities.mean() == pytest.approx(Y[second.rows, second.columns].mean(), abs=0.1)
+
+
+def test_no_wider_interval_is_forecast():
+    """One yes would widen it: until then, nearly all answers are no."""
+    Y, _, cells = collection(np.full(2, 0.95), n=60, seed=5)
+    answers = asked(Y, cells, 40, seed=5)
+    cells.open[answers.rows, answers.columns] = False
+    assert forecast(cells, answers, (), 0.5, 0.98, None) == ({}, None)
 
 
 @pytest.mark.parametrize("n", [5, 40])
