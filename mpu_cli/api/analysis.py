@@ -148,7 +148,6 @@ def _with_features(X: Any, y: Any, scores: Any, annotations: Annotations) -> tup
 
 
 def _held_out(y: Any, scores: Any, c: Any, verified: Any, name: str = "scores") -> tuple[Annotations, HeldOut]:
-    """Check annotations, the scores of their cells, and their label frequency."""
     annotations = _annotations(y, verified)
     P = annotations.of_scores(scores, y, name)
     rates = learned_rates(in_order_of(columns_of(y), c, "c"), annotations)

@@ -316,7 +316,6 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         return drawn_questions(self._chosen, self._annotations, n, self._scores)
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        """Return Pr(y=1 | x) of each column of the training labels: float32, shape (n, q)."""
         check_is_fitted(self)
         calibration = self._evidence.calibration
         assert calibration is not None  # scores are always calibrated

@@ -452,7 +452,6 @@ def _sampled(sampled: Any, named: Named) -> tuple[np.ndarray, csr_array | None]:
 
 
 def _groups(names: Any, n: int, argument: str) -> InstanceGroups:
-    """Return the groups of instances from their names."""
     if np.shape(names) != (n,):
         raise DataError(
             f"{argument} has shape {np.shape(names)}: give the name of a group for each of the {n} instances"

@@ -120,7 +120,6 @@ def parameters_of(estimator: Any, named: Named | None = None) -> dict[str, Any]:
 
 @contextmanager
 def _saying(name: str, ticks: int | None = None) -> Iterator[Callable[[], None]]:
-    """Print each step with its seconds."""
     start = time.perf_counter()
     yield lambda: None
     print(f"[mpu] {name}: {time.perf_counter() - start:.1f} s", flush=True)
@@ -269,7 +268,6 @@ class LabelSetsMixin(ClassifierMixin):
         return float(corrected(hits, predicted.nnz, truth.nnz, checked(FREQUENCY, "c", c)).f1)
 
     def _best_class(self, p: np.ndarray) -> np.ndarray:
-        """Return the class of each instance, from label probabilities."""
         numbers = p.argmax(axis=1) if p.shape[1] > 1 else (p[:, 0] >= self.thresholds_[0]).astype(int)
         best: np.ndarray = self.classes_[numbers]
         return best
@@ -600,7 +598,6 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         return placed
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        """Return Pr(y=1 | x) of each column of the training labels: float32."""
         matrix, q = self._features(X), len(self._columns)
         shape = matrix.shape[0], len(self._of_columns)
         refuse_large_predictions(*shape)

@@ -196,7 +196,6 @@ def _mean(models: list[LinearModel], sizes: list[int]) -> LinearModel:
 
 
 def _joined(blocks: list[LinearModel]) -> LinearModel:
-    """Join models of consecutive blocks of labels."""
     weights = np.hstack([model.weights for model in blocks])
     return LinearModel(weights, np.concatenate([model.bias for model in blocks]))
 
@@ -232,8 +231,6 @@ def _seed(seed: int, number: int) -> int:
 
 @dataclass(frozen=True)
 class _Level:
-    """The training of a level."""
-
     executor: DaskExecutor
     parts: list[Handle]  # of `PartRows`
     sizes: list[int]  # instances of each part
@@ -314,7 +311,6 @@ class _Level:
 
 
 def _size_of_shard(shard: int, size: int) -> int:
-    """Return how many instances in a part belong to a shard."""
     return len(range(shard, size, _SHARDS))
 
 

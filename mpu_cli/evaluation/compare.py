@@ -242,7 +242,6 @@ class Counts:
 
     @cached_property
     def _of_instances(self) -> np.ndarray:
-        """F1 of each instance."""
         return precision_recall_f1(*(part.sum(axis=1) for part in (self.hits, self.predicted, self.truth)))[2]
 
 

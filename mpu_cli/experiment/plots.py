@@ -90,7 +90,6 @@ def _looks(methods: Sequence[str]) -> Iterator[tuple[str, str, dict[str, Any], d
 
 
 def _metric_figure(panel: Panel, metric: str) -> Figure:
-    """Plot a metric against the missing rate."""
     folds = len({row["fold"] for row in panel.rows})
     bars = f"mean and standard deviation over {folds} folds" if folds > 1 else "one fold"
     figure, axes = _figure(

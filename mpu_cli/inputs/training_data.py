@@ -461,7 +461,6 @@ def _check_complete(data: TrainingData, more: Dataset, sources: Sources) -> None
 
 
 def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:
-    """Append instances with complete label sets."""
     features, (labels, ids) = more.features, more.occurring_labels()
     width = max(data.features.shape[1], features.shape[1])
     both = [with_width(part, width) for part in (data.features, features)]

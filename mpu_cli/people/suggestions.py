@@ -110,7 +110,6 @@ def given_other_labels(evidence: Evidence, annotated: csr_array, run: Run = DEFA
 
 
 def _fit_to_others(probabilities: np.ndarray, positive: csr_array, frequency: LabelFrequency) -> _Given:
-    """Fit the weights to predictions, positive labels and their frequency."""
     from scipy.optimize import minimize  # is slow to import
 
     q = probabilities.shape[1]
@@ -177,13 +176,11 @@ def _loss(probabilities: np.ndarray, positive: csr_array, frequency: LabelFreque
 
 
 def _blocks(n: int, q: int) -> Iterator[slice]:
-    """Split instances into blocks."""
     step = max(1, _CELLS_AT_A_TIME // q)
     return (slice(start, start + step) for start in range(0, n, step))
 
 
 def _loss_of(p: np.ndarray, s: np.ndarray, c: np.ndarray) -> float:
-    """Sum the PU loss of probabilities."""
     smallest = np.finfo(np.float32).tiny
     return -float(np.log(np.maximum(np.where(s > 0, p, 1 - np.asarray(c, p.dtype) * p), smallest)).sum(dtype=float))
 
@@ -247,7 +244,6 @@ def scores_of(posterior: np.ndarray) -> np.ndarray:
 
 
 def _scores(probabilities: Predictions, frequency: LabelFrequency) -> Predictions:
-    """Return the scores (`scores_of`) of the posteriors of all cells."""
     scores = np.concatenate([scores_of(posterior) for *_, posterior in posterior_blocks(probabilities, frequency)])
     if isinstance(probabilities, np.ndarray):
         return scores

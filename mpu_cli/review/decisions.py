@@ -346,7 +346,6 @@ def label_text(label: int, names: LabelNames | None = None) -> str:
 
 
 def _word(text: str, name: str, words: Mapping[str, int]) -> int:
-    """Return the code of a word in a column."""
     if text.lower() not in words:
         raise ValueError(f"{name} {quoted(text)} is not one of {', '.join(filter(None, words))} and empty")
     return words[text.lower()]

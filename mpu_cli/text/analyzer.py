@@ -134,8 +134,6 @@ LONGEST_NGRAM = 10
 
 
 class _Languages(Kind):
-    """One or several languages, separated by commas."""
-
     metavar = "word"
     type = "str"
 

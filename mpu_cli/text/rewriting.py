@@ -183,7 +183,6 @@ def _joined(tags: list[str], separator: str, blank: str) -> str:
 
 
 def _number(tag: str) -> object:
-    """Convert a tag to a number if it is a whole number."""
     return int(tag) if tag.isdecimal() and str(int(tag)) == tag else tag
 
 

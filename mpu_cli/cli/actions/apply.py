@@ -58,7 +58,6 @@ def _data_beside(source: str | Path) -> Path:
 
 
 def _changes(decided: decisions.Decisions) -> dict[int, _Changes]:
-    """Return the changes from decisions, by instance."""
     changes: defaultdict[int, _Changes] = defaultdict(_Changes)
     cells = zip(decided.instance.tolist(), decided.label.tolist(), decided.verdict.tolist(), strict=True)
     for instance, label, is_true in cells:

@@ -189,7 +189,6 @@ def evaluate_several(
 
 
 def _counted(name: str, truth: Truth, metrics: Metrics, c: Propensities | None, count: Callable[[int], None]) -> Counts:
-    """Count one of several predictions."""
     model, form = _candidate(name, metrics.threshold)
     listed, over, gains = [], [], []
     for true, predicted in _pairs(form, model, truth):

@@ -20,8 +20,6 @@ _ELSEWHERE = ("c", "c_assumption", "c_estimated", "c_known", "levels")  # option
 
 
 class _Described:
-    """A model that is looked at."""
-
     def __init__(self, model: bundle.TrainedModel, path: Path) -> None:
         self.model = model
         self.path = path

@@ -34,7 +34,6 @@ def _allowed(
     names: LabelNames | None,
     occurring: np.ndarray,
 ) -> SuggestedByInstance:
-    """Remove suggestions of labels that may not be suggested."""
     suggested = [one.label for labels in suggestions.values() for one in labels]
     ids = np.unique([*suggested, *occurring.tolist(), *([] if names is None else names.by_number)])
     if (allowed := suggestible.of(ids, names)) is None:

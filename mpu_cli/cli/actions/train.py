@@ -183,7 +183,6 @@ def write_out_of_fold(
 
 
 def _print_report(report: dict[str, Any]) -> None:
-    """Print the results of a training, one on each line."""
     lines = {
         "data": f"{counted(report['instances'], 'instance')}, {counted(report['features'], 'feature')}, "
         f"{counted(report['labels'], 'label')}"
@@ -338,7 +337,6 @@ def command(
 
 
 def _refuse_on_cluster(sources: Sources, options: Options) -> None:
-    """Raise UsageError if an option is not supported on a cluster."""
     others = ["features"] * (options.features not in (None, LINEAR)) + ["loss"] * (
         options.loss not in (None, DEFAULT_LOSS)
     )

@@ -365,7 +365,6 @@ def _best_partners(cells: CountedCells) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _reaching(thresholds: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Count the scores at or above each threshold."""
     return len(scores) - np.searchsorted(np.sort(scores), thresholds)
 
 
