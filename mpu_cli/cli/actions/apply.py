@@ -109,7 +109,6 @@ def command(
     remove: bool,
     fill_implied: bool,
 ) -> None:
-    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     if not reviewed and suggestions is None and not fill_implied:
         raise click.UsageError("Give --reviewed CHECKED.tsv, or --suggestions MISSING.tsv with --min-probability.")
     if (suggestions is None) != (least is None):

@@ -48,10 +48,9 @@ def command(
     run: Run,
     as_json: bool,
 ) -> None:
-    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`.
+    """Report c from people's decisions, if any, otherwise from cross-validation.
 
-    c comes from people's decisions, if any, otherwise from cross-validation, with the features that `mpu train` chooses
-    by default, or with the same --features, so that both report the same c.
+    The features are those that `mpu train` chooses by default, or the same --features, so that both report the same c.
     """
     refuse_overlaps(sources.by_option(), {"--output": output})
     if sources.scores is not None and options.features is not None:

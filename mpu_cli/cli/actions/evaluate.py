@@ -367,7 +367,6 @@ def command(
     fail_below: tuple[tuple[str, float], ...],
     **chosen: Any,
 ) -> None:
-    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     wanted = Metrics(**chosen)
     names, c, labels = wanted.names, wanted.c, wanted.naming.file
     inputs: dict[str, str | Path | None] = {"TRUTH": truth}

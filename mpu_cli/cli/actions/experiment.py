@@ -45,11 +45,7 @@ def command(
     run: Run,
     reading: Reading,
 ) -> None:
-    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`.
-
-    The run's number of threads is the number of cells that run at a time. An unfinished experiment in the folder is
-    continued, and failed cells run again.
-    """
+    """Run or continue an experiment, with as many cells at a time as the run has threads; failed cells run again."""
     refuse_repeated(sources)
     refuse_overlaps({}, {"--out": out})
     if run_folds is not None and run_folds > folds:

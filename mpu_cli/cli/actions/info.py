@@ -137,7 +137,6 @@ def _largest(values: np.ndarray, top: int) -> list[int]:
 
 
 def command(model: Path, labels: tuple[str, ...], top: int, as_json: bool) -> None:
-    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     described = _Described(bundle.load(model), model)
     columns = [described.column(label) for label in dict.fromkeys(labels)]
     try:

@@ -130,18 +130,11 @@ _PROBABILITIES = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """The output for each instance, from the options of `mpu predict`."""
+    """The output for each instance, by the options of `mpu predict`, whose help describes them."""
 
-    # "labels": in ascending order. "scores": ``label:probability``, the most probable first, with the thresholds at the
-    # end of the first line (`bundle.predicting`). "both": the labels that reach the threshold and the
-    # probabilities of all. "jsonl", "tsv": records with ids and names, the most probable label first.
-    form: str = "labels"
-    # Maximum number of labels, the most probable ones, even if only less probable ones reach their thresholds. None:
-    # all; a model with many labels (`core.predictions`) predicts only some for each instance.
-    top_k: int | None = None
-    # Labels with at least this probability. None: the thresholds of the model; for scores and both, and for records
-    # with `top_k`, all labels.
-    threshold: float | None = None
+    form: str = "labels"  # with scores, the thresholds are at the end of the first line (`bundle.predicting`)
+    top_k: int | None = None  # None: all; a model with many labels (`core.predictions`) predicts only some
+    threshold: float | None = None  # None: also all labels of records with `top_k`
     suggestible: Suggestible = EVERY_LABEL
     why: bool = False
     fill_implied: bool = False  # also the implied labels of an instance, beyond `top_k`; not for scores
@@ -321,7 +314,6 @@ def command(
     run: Run,
     **of_output: Any,
 ) -> None:
-    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     if (not sources) == (not texts):
         raise click.UsageError("Give FILE or --text, not both." if sources else "Give FILE, or texts by --text.")
     what = Output(**of_output)

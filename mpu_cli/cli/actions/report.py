@@ -114,7 +114,6 @@ def page(source: str, missing: suggest.Listed, report: dict[str, Any], rows: lis
 
 
 def command(sources: Sources, output: Path, table: Path | None, top: int, run: Run, as_json: bool) -> None:
-    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     refuse_overlaps(sources.by_option(), {"--output": output, "--csv": table})
     refuse_unwritable(output, table)
     missing = suggest.suggest(sources, suggest.Outputs(), Options(), Choice(top=top), run)

@@ -143,7 +143,6 @@ def command(
     run: Run,
     reading: Reading,
 ) -> None:
-    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     inputs: dict[str, Any] = {"FILE": source, "--suggestions": suggestions, "--text": text, "--features": features}
     inputs |= suggestible.by_option() | {f"--reviewed {file}": file for file in reviewed}
     if text_fields and text is None and made_with(source) is None:

@@ -286,7 +286,6 @@ def command(
     as_json: bool,
     **of_outputs: Any,
 ) -> None:
-    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     outputs = Outputs(fill=form == "svm", **of_outputs)
     if outputs.fill_implied and not outputs.fill:
         raise click.UsageError("--fill-implied needs --format svm.")

@@ -315,7 +315,6 @@ def command(
     as_json: bool,
     **how: Any,
 ) -> None:
-    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     if output is None:
         if isinstance(sources.file, Files):
             raise click.UsageError("Several FILEs have no single name from which to name the model: give -o MODEL.")

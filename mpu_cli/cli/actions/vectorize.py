@@ -402,7 +402,6 @@ def _cautions(writer: VectorWriter, added: Sequence[tuple[str, ...]], numbered: 
 
 
 def command(file: str, output: str, as_json: bool, **chosen: Any) -> None:
-    """Carry out the command with the arguments parsed by `mpu_cli.cli.commands`."""
     directory, options = place_beside(output, FOLDER), chosen["options"]
     labels, like = chosen["labels"], chosen["like"]
     if chosen["group"] is not None and directory is None:
