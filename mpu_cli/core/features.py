@@ -342,7 +342,6 @@ class RbfFeatures:
     def fit(cls, matrix: csr_array, gamma: float, m: int, seed: int = 0) -> "RbfFeatures":
         """Draw at most m landmarks from the instances.
 
-        `matrix`: float32, shape (n, D).
         `gamma`: D times the kernel's gamma, since the mean squared distance between standardised instances is 2 D.
         """
         from sklearn.kernel_approximation import Nystroem  # takes half a second, and only kernels need it

@@ -45,7 +45,6 @@ class Implications:
     def implied(self, labels: csr_array, ids: np.ndarray, wanted: np.ndarray) -> csr_array:
         """Return which labels are implied by other labels of each instance, whether it has them or not.
 
-        `labels`: bool, shape (n, q).
         `ids`, `wanted`: int, shapes (q,) and (r,), as for `among`: the label of each input and output column.
         Returns: bool, shape (n, r).
         """
@@ -54,7 +53,6 @@ class Implications:
     def agreement(self, labels: csr_array, ids: np.ndarray) -> tuple[float, float, int]:
         """Measure how well the rules fit annotations, and how well with narrower and broader labels swapped.
 
-        `labels`, `ids`: as for `implied`.
         Returns: the share of the next broader labels of annotated labels that are annotated too; the same for the next
         narrower labels; and the smaller of the numbers of both.
         """

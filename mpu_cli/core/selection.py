@@ -107,7 +107,6 @@ def choose_settings(
     `trial`: the climb starts at its settings, of which the free ones are among `COSTS`, `STEPS` or `PRIORS`.
     `free`: what to choose: a subset of "cost", "step", "prior", "labelled_only". The other initial settings are kept.
     `criterion`: for the thresholds, as in `core.options.Options`: macro-F1, or else micro-F1 at one threshold.
-    `tick`: called once per setting.
     Returns: the estimated F1 of the out-of-fold predictions at their best thresholds, by the criterion; the chosen
     settings; and these predictions, float32, shape (n, q), in the rows that the folds hold out.
     """

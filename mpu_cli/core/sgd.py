@@ -187,7 +187,6 @@ def learn_labels(
     The threads of the run work on splits, which may be generated one at a time, and on blocks of labels.
 
     `use`: called in a thread with the models of a block after each set of a split; its results are yielded in order.
-    `tick`: called once per split, in order.
     """
 
     def learn_block(unit: tuple[Split, list[TrainingSet], Block, LinearModel, bool]) -> tuple[T, bool]:

@@ -104,7 +104,7 @@ def macro_thresholds(probabilities: Predictions, otherwise: float) -> np.ndarray
     One more instance raises F if its probability is above F / 2, so that the best threshold is half the largest F
     (Ye, Chai, Lee and Chieu, "Optimizing F-measures: A tale of two approaches", ICML 2012).
 
-    `probabilities`: ndarray or csr_array of float32, shape (n, q): out of fold, calibrated.
+    `probabilities`: calibrated.
     `otherwise`: the threshold of labels that are not predicted for any instance.
     Returns: float32, shape (q,).
 

@@ -1,1 +1,1 @@
-"""Find missing labels, and estimate their number."""
+"""Find missing labels, and estimate their number. Arguments are named as in `core`."""

@@ -274,8 +274,7 @@ def suggest(
 ) -> Cells:
     """List labels that are probably missing, neither annotated nor verified, the most probable first.
 
-    `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
-    `annotated`: bool, shape (n, q).
+    `probabilities`: calibrated Pr(y=1 | x).
     `left_out`: bool, shape (n, q): cells not to list.
     `correction`: turns posteriors into probabilities, in the same order; 0 stays 0.
     Returns: cells with Pr(y=1 | x, s=0) = (1-c) p / (1 - c p) above 0, corrected, in the order of the posteriors; equal
@@ -318,7 +317,6 @@ def missing_labels(
 
     docs/method.md, "Missing labels", has the formulas. No more are missing than cells allow, and no fewer than found.
 
-    `annotated`: bool, shape (n, q).
     `estimates`: the sources of the frequency.
     Returns: `of_labels`: arrays of shape (q,), NaN for unknown ends; `of_all`: numbers.
 

@@ -205,7 +205,7 @@ def by_answers(
 ) -> Claimed | None:
     """Learn from answers to questions how to turn posteriors into probabilities; 0 stays 0.
 
-    `probabilities`: ndarray or csr_array of float32, shape (n, q): calibrated Pr(y=1 | x), out of fold.
+    `probabilities`: calibrated Pr(y=1 | x).
     `reviewed`: the label frequency from these answers.
     Returns: None if no label is annotated by chance.
     """

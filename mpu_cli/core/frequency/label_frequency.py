@@ -201,7 +201,6 @@ def refuse_refuted(
     """Raise DataError if a label frequency is too small for the annotations of a label.
 
     `c`: a number, or one for each label.
-    `labels`, `verified`: of n instances and q labels.
     `shown`: maps a label's column to its name.
     """
     least = least_not_refuted(labels, verified)

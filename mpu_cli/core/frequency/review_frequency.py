@@ -112,7 +112,6 @@ def of_labels(
     """Return the posteriors of labels that inform each other.
 
     `counts`: ndarray, shape (q, 2): two counts of each label. Work is done once for equal labels.
-    `annotations`: of each label, shape (q,).
     `log_likelihood`: `binomial` or `two_shares`.
     `automatic`: the centre of the prior; default 1/2.
     """
