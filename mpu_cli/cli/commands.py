@@ -379,12 +379,17 @@ def info() -> None:
         name="form",
         default="labels",
     ),
-    option("--top-k", Integer(1, MAX_ID + 1), "Write at most N labels per instance: those among the N most probable."),
+    option(
+        "--top-k",
+        Integer(1, MAX_ID + 1),
+        "Write at most N labels per instance, the most probable; for jsonl and tsv, even those below the thresholds of "
+        "the model.",
+    ),
     option(
         "--threshold",
         PROBABILITY,
-        "Write labels with at least this probability. Default: the thresholds of the model; all labels where scores "
-        "are written.",
+        "Write labels with at least this probability. Default: the thresholds of the model; none for scores, nor for "
+        "jsonl and tsv with --top-k.",
     ),
     option("--why", bool, "With --format jsonl: add the features that speak most for each label."),
     option("--fill-implied", bool, "Also write broader labels that the predicted ones imply."),
