@@ -157,6 +157,8 @@ def test_annifs_http_backend_is_answered(service):
     assert asked.ask("/v1/projects/m/suggest", b"text=")[0] == 200
     for body in (b"limit=1", b"text=a&text=b", b"text=a&limit=many", b"text=a&language=en", b"text=%ff", b"\xff"):
         assert asked.ask("/v1/projects/m/suggest", body)[0] == 400, body
+    multipart = b'--x\r\nContent-Disposition: form-data; name="text"\r\n\r\na & b = c\r\n--x--\r\n'
+    assert "x-www-form-urlencoded" in asked.ask("/v1/projects/m/suggest", multipart)[1]["error"]
     for path, body in (("", None), ("/suggest", b"text=a")):
         assert asked.ask(f"/v1/projects/other{path}", body)[0] == 404
 

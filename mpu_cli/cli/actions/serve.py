@@ -234,9 +234,10 @@ def from_form(body: bytes) -> Asked:
     """Read the form that Annif's http backend sends: ``text=...&limit=10``; HTTPException as for `from_json`."""
     pairs = _read(lambda: parse_qsl(body.decode(), keep_blank_values=True, errors="strict"), "the form")
     values = dict(pairs)
-    _refuse_unknown([name for name in values if not name.startswith("metadata_")], _ANNIF_FIELDS)
     if len(values) < len(pairs) or "text" not in values:
-        raise HTTPException(400, "give a form with one field text, and perhaps one field limit")
+        form = "a form (application/x-www-form-urlencoded)"
+        raise HTTPException(400, f"give {form} with one field text, and perhaps one field limit")
+    _refuse_unknown([name for name in values if not name.startswith("metadata_")], _ANNIF_FIELDS)
     top = _read(lambda: Integer(1, _MOST_TOP).parse(values.get("limit", _ANNIF_LIMIT)), "limit")
     return Asked(_texts([values["text"]]), top, is_for_annif=True)
 
