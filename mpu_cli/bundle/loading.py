@@ -207,12 +207,11 @@ def _load(path: Path, manifest: dict[str, Any]) -> TrainedModel:
             parts[part] = _arrays(path, entry, layout | ({} if parts else first))
         arrays = next(iter(parts.values()))
         labels, c, thresholds, known = (arrays[name] for name in (*OF_LABELS, "known"))
-        expect(ascending(labels), "labels out of order")
-        expect(bool(labels[0] >= 0 and labels[-1] <= MAX_ID), "labels out of range")
+        for name, ids, end in (("labels", labels, MAX_ID + 1), ("known features", known, D)):
+            expect(bool(np.all(ids[1:] > ids[:-1])), f"{name} out of order")  # differences might overflow
+            expect(bool(np.all((ids >= 0) & (ids < end))), f"{name} out of range")
         expect(bool(np.all((c > 0) & (c <= 1))), "label frequencies out of range")
         expect(bool(np.all((thresholds >= 0) & (thresholds <= 1))), "thresholds out of range")
-        expect(ascending(known), "known features out of order")
-        expect(not n_known or bool(known[0] >= 0 and known[-1] < D), "known features out of range")
         occurring = Columns(known, D)
         restored = predictor(manifest["predictor"], parts, occurring, thresholds)
         names = None
@@ -233,11 +232,6 @@ def _load(path: Path, manifest: dict[str, Any]) -> TrainedModel:
 # Bytes for headers and directory in an .npz, for each array; NumPy uses about 400.
 _OVERHEAD = 4096
 _LONGEST_HEADER = 512  # for one array
-
-
-def ascending(array: np.ndarray) -> bool:
-    """Whether each number is larger than the one before; compared directly, since differences might overflow."""
-    return bool(np.all(array[1:] > array[:-1]))
 
 
 @contextmanager
