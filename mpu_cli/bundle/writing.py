@@ -378,11 +378,9 @@ def _link(file: Path, target: Path) -> None:
         with suppress(OSError):
             target.hardlink_to(file)
             return
-    with file.open("rb") as source, target.open("xb") as copy:
-        shutil.copyfileobj(source, copy)
-        copy.flush()
+    shutil.copy2(file, target)
+    with target.open("rb") as copy:
         os.fsync(copy.fileno())
-    shutil.copystat(file, target)
 
 
 _ORIGIN_FORMAT, _ORIGIN_FORMAT_VERSION = "mpu training", 1
