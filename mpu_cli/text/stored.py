@@ -17,6 +17,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -251,12 +252,10 @@ def unpacked(data: bytes, source: str) -> Stored:
 
 def made_with(data: str | Path) -> Content | None:
     """Return size and checksum of the data file that a directory was made with; None if it is missing or damaged."""
-    if (manifest := there(data, FOLDER, MANIFEST)) is None:
-        return None
-    try:
-        return content_of(read_manifest(manifest.parent))
-    except (InputError, OSError, KeyError, TypeError, ValueError):  # reading the vectoriser raises the error
-        return None
+    manifest = there(data, FOLDER, MANIFEST)
+    with suppress(InputError, OSError, KeyError, TypeError, ValueError):  # reading the vectoriser raises the error
+        return None if manifest is None else content_of(read_manifest(manifest.parent))
+    return None
 
 
 def from_one(vectors: csr_array) -> csr_array:
