@@ -46,6 +46,13 @@ def test_the_labels_of_texts_on_the_command_line_have_their_names(run, folder):
     assert [row["labels"] for row in rows] == [["Sport"], ["Politics"]]
 
 
+def test_texts_without_a_word_that_the_model_knows_are_counted(run, folder):
+    texts = ("--text", "A match of the league", "--text", "", "--text", "qqq")
+    assert "2 of 3 texts without " in run("predict", folder / "news.mpu", *texts).stderr
+    assert "1 of 1 text without " in run("predict", folder / "news.mpu", *texts[2:4]).stderr
+    assert "text" not in run("predict", folder / "news.mpu", *texts[:2]).stderr
+
+
 def test_texts_of_standard_input(run, folder):
     table = b"title,text\nA match,of the league\n"
     result = run("predict", folder / "news.mpu", "-", "--text-format", "csv", "--format", "jsonl", stdin=table)

@@ -87,7 +87,7 @@ def _rows_of(source: str | Path, has_ids: bool, reading: Reading, run: Run) -> I
 
 
 def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: str | None) -> Iterator[Rows]:
-    """Yield the features of texts, and their ids, by the model's vectoriser. Warn about new languages.
+    """Yield the features of texts, and their ids, by the model's vectoriser. Warn of new languages and unknown words.
 
     `texts`: used instead of a file, whose name then only appears in messages.
     `form`: one of `text.records.FORMATS`; None: from the file name.
@@ -106,15 +106,19 @@ def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: 
     vectorizer, fields = Vectorizer.of(kept), replace(kept.fields, tags=())  # tags are not used
     records = (Record(line, text, (), None, False) for line, text in enumerate(texts, 1))
     languages: Counter[str] = Counter()
-    n = 0
+    n = wordless = 0
     for batch in batches(records if texts else _records(source, form, fields), Record.size):
         contents = [record.text for record in batch]
         languages += languages_of(contents)
         ids = [str(number) if record.id is None else record.id for number, record in enumerate(batch, n + 1)]
-        yield from_one(vectorizer.transform(contents)), ids
+        vectors = from_one(vectorizer.transform(contents))
+        wordless += len(model.occurring.empty_rows(vectors))
+        yield vectors, ids
         n += len(batch)
     if others := strangers(languages, vectorizer.options_.languages, n):
         warn(f"{shown(source)}: {others}")
+    if wordless:
+        warn(f"{shown(source)}: {wordless:,} of {counted(n, 'text')} without any word that the model knows")
 
 
 def _records(source: str, form: str | None, fields: Fields) -> Iterator[Record]:
@@ -364,11 +368,8 @@ def command(
             found += predict(trained, name, target, what, rows=rows, count=count, reading=reading, run=run)
     if not found.instances:
         warn(f"{shown(as_one(names))}: there are no instances, so nothing was predicted")
-    elif not found.entries:
-        lacking = (
-            "text has a word that the model knows" if has_texts(names[0]) else "instance has a feature, such as 1:0.5"
-        )
-        warn(f"{shown(as_one(names))}: no {lacking}")
+    elif not found.entries and not has_texts(names[0]):
+        warn(f"{shown(as_one(names))}: no instance has a feature, such as 1:0.5")
     of_entries = {"unknown": found.unknown, "entries": found.entries}
     for note in found.notes():
         info(note, **of_entries)

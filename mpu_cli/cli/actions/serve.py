@@ -147,8 +147,8 @@ class Loaded:
         if self.vectorizer is None or isinstance(data, csr_array):
             return []
         foreign = strangers(languages_of(data), self.vectorizer.options_.languages, len(data))
-        known = np.diff(self.model.occurring.of(features).indptr)
-        wordless = [f"text {row + 1} has no word that the model knows" for row in np.flatnonzero(known == 0)]
+        empty = self.model.occurring.empty_rows(features)
+        wordless = [f"text {row + 1} has no word that the model knows" for row in empty]
         return [*([] if foreign is None else [foreign]), *wordless]
 
 
