@@ -336,10 +336,9 @@ def command(
 
 
 def _refuse_on_cluster(sources: Sources, options: Options) -> None:
-    others = ["features"] * (options.features not in (None, LINEAR)) + ["loss"] * (
-        options.loss not in (None, DEFAULT_LOSS)
-    )
-    others += ["reviewed", "fully_labelled", "implied", "groups", "same_fold", "label_features", "oof"]
+    others = ["reviewed", "fully_labelled", "implied", "groups", "same_fold", "label_features", "oof"]
+    others += ["features"] * (options.features not in (None, LINEAR))
+    others += ["loss"] * (options.loss not in (None, DEFAULT_LOSS))
     refuse_set(others, "{} and --cluster exclude each other; leave out one of the two.")
     if STANDARD_STREAM in files_of(sources.file):
         raise click.UsageError("Workers of a cluster cannot read standard input: give a file.")
