@@ -260,7 +260,7 @@ def wrong_usage(error: click.UsageError, args: list[str]) -> None:
     _manner.as_json |= ("--log-format", "json") in itertools.pairwise(words)
     _manner.context = error.ctx
     text = error.format_message()
-    sentence = text if text.endswith((".", "?", ")")) else f"{text}."
+    sentence = text if text.endswith((".", "?", ".)")) else f"{text}."
     more = "" if error.ctx is None else f" See {error.ctx.command_path} --help"
     _say("error", f"error: {sentence}{more}", message=text)
 

@@ -13,11 +13,12 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import dropwhile, takewhile
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from sklearn.base import is_classifier
 
 from mpu_cli.api.any_classifier import fit_copies, scale_of, scores, suited, values
@@ -27,7 +28,7 @@ from mpu_cli.core.problem import kin_of
 from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal, without
-from mpu_cli.errors import MpuError, one_line
+from mpu_cli.errors import InputError, MpuError, one_line
 from mpu_cli.experiment import method_names
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import Dataset
@@ -47,16 +48,20 @@ def make(label: str, run: Run) -> Any:
         if (name := key.replace("-", "_")) in options:
             raise MpuError(f"{label}: the option {key} is given twice; give it once")
         options[name] = _value(text)
-    if options.pop("tuned", False):
+    if (tuned := options.pop("tuned", False)) not in (True, False):
+        raise MpuError(f"{label}: tuned is {tuned!r}: give True or False")
+    if tuned:
         return Tuned(":".join(word for word in words if not word.startswith("tuned=")), run)
     try:
         takes_run = "run" in inspect.signature(made).parameters
         method = made(**options, run=run) if takes_run else made(**options)
     except (Exception, SystemExit) as error:  # an MpuError, or any error from external classes
         raise MpuError(f"{label}: {one_line(str(error))}") from error
-    if hasattr(method, "predict") and not hasattr(method, "get_params"):
-        return method
-    return Classifiers(method, label, run)
+    if hasattr(method, "get_params"):
+        return Classifiers(method, label, run)
+    if lacking := [needed for needed in ("fit(X, S)", "predict(X)") if not hasattr(method, needed.partition("(")[0])]:
+        raise MpuError(f"{label}: {type(method).__name__} has no {' and no '.join(lacking)}")
+    return method
 
 
 def code_of(label: str) -> str | None:
@@ -87,7 +92,12 @@ def _class(label: str) -> Any:
         else:
             raise AttributeError
         return getattr(module, attribute or "Method")
-    except (AttributeError, ImportError, OSError, SystemExit) as error:
+    except (Exception, SystemExit) as error:
+        lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.name == "<module>"]
+        if isinstance(error, SyntaxError):
+            lines.append(error.lineno)
+        if lines:
+            raise InputError(name, f"{type(error).__name__}: {one_line(str(error))}", lines[0]) from None
         why = f" ({one_line(str(error))})" if str(error) else ""
         raise MpuError(
             f"{of_name!r} is not a method{why}: "
@@ -97,7 +107,7 @@ def _class(label: str) -> Any:
 
 def _value(text: str) -> Any:
     try:
-        return literal_eval(text)
+        return literal_eval({"true": "True", "false": "False"}.get(text, text))
     except (ValueError, SyntaxError):
         return text
 
@@ -130,7 +140,7 @@ def fit_and_predict(label: str, training: Dataset, instances: Dataset, run: Run)
     if np.shape(predicted) != shape:
         raise MpuError(f"predict returned shape {np.shape(predicted)}; give scores of shape {shape}")
     scores, thresholds = np.zeros((len(instances), q), np.float32), np.full(q, np.inf, np.float32)
-    scores[:, annotated] = predicted
+    scores[:, annotated] = predicted.toarray() if issparse(predicted) else predicted
     if missing := np.count_nonzero(np.isnan(scores)):
         raise MpuError(f"predict returned NaN for {missing:,} of {scores[:, annotated].size:,} scores; give numbers")
     threshold, c = getattr(method, "threshold", 0.5), getattr(method, "c", 1.0)
@@ -179,7 +189,7 @@ class Classifiers:
     def __init__(self, classifier: Any, label: str, run: Run) -> None:
         """Set the seed of the run, if the classifier takes a seed and has no other."""
         if not is_classifier(classifier):
-            raise MpuError(f"{label} is not a scikit-learn classifier and has no fit and predict")
+            raise MpuError(f"{label} is not a scikit-learn classifier")
         self.classifier = classifier
         if classifier.get_params().get("random_state", run) is None:
             classifier.set_params(random_state=run.seed % (1 << 32))  # scikit-learn's seeds are below this

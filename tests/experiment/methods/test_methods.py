@@ -101,6 +101,12 @@ def test_options_reach_their_method(problem, label, option):
     assert (plain != other).any()
 
 
+@pytest.mark.parametrize(("texts", "is_tuned"), [(["True", "true", "1"], True), (["False", "false", "0"], False)])
+def test_tuned_is_true_or_false(texts, is_tuned):
+    made = [methods.make(f"br:tuned={text}", Run()) for text in texts]
+    assert [isinstance(method, methods.Tuned) for method in made] == [is_tuned] * 3
+
+
 def test_a_method_is_one_file_in_the_directory(run, digits, tmp_path, monkeypatch):
     """No other file has to be changed for it."""
     monkeypatch.setattr(methods, "__path__", path := [*methods.__path__, str(tmp_path)])
@@ -111,10 +117,11 @@ def test_a_method_is_one_file_in_the_directory(run, digits, tmp_path, monkeypatc
     assert "toy-one" in method_names()
 
 
-@pytest.mark.parametrize("label", ["toy.py:least=0.3", "./toy.py", "{}/toy.py", "toy_module:Method:least=0.3"])
+@pytest.mark.parametrize("label", ["./toy.py", "{}/toy.py:least=0.3", "toy_module:Method:least=0.3", "sparse.py"])
 def test_a_method_may_be_elsewhere(run, digits, tmp_path, monkeypatch, label):
     for name in ("toy", "toy_module"):
         (tmp_path / f"{name}.py").write_text(TOY)
+    (tmp_path / "sparse.py").write_text(TOY.partition("return")[0] + "return X[:, : len(self.shares)]\n")
     monkeypatch.chdir(tmp_path)
     result = run.ok("experiment", digits[0], "--methods", label.format(tmp_path), "--out", "out", *FEW)
     assert "failed" not in result.stderr
