@@ -11,6 +11,8 @@ from collections.abc import Iterable
 STANDARD_STREAM = "-"
 # Control characters, and line and paragraph separators.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Bytes of file names and arguments that are not UTF-8, as Python represents them.
+_BYTE = re.compile("[\udc80-\udcff]")
 # Characters that change the direction of the text around them, so that it is displayed differently.
 _DIRECTION = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _MOST_CHARACTERS = 10_000  # of a message: longer ones quote foreign input
@@ -90,7 +92,12 @@ def abridged(texts: Iterable[object], count: int) -> str:
 
 def one_line(text: str) -> str:
     """Escape control characters. File names and label names may contain any character."""
-    return CONTROL.sub(_escaped, text)
+    return CONTROL.sub(_escaped, as_unicode(text))
+
+
+def as_unicode(text: str) -> str:
+    """Write bytes that are not UTF-8 as shells take them, such as ``\\xff``. File names may contain any byte."""
+    return _BYTE.sub(lambda byte: f"\\x{ord(byte[0]) - 0xDC00:x}", text)
 
 
 def for_terminal(text: str) -> str:

@@ -27,7 +27,7 @@ from typing import Any
 
 import click
 
-from mpu_cli.errors import MpuError, abridged, for_terminal, without_secrets
+from mpu_cli.errors import MpuError, abridged, as_unicode, for_terminal, without_secrets
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import ReadFile, reads_counted
 from mpu_cli.runtime.run import Bytes
@@ -174,12 +174,12 @@ def as_json(value: Any) -> Any:
         left_out = {of.name for of in fields(value) if of.default is None and inner[of.name] is None}
         return {name: as_json(item) for name, item in inner.items() if name not in left_out}
     if isinstance(value, Mapping):
-        return {str(key): as_json(item) for key, item in value.items()}
+        return {as_json(str(key)): as_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [as_json(item) for item in value]
     if isinstance(value, float) and math.isnan(value):
         return None
-    return str(value) if isinstance(value, Path) else value
+    return as_unicode(str(value)) if isinstance(value, str | Path) else value
 
 
 def print_table(rows: list[list[Any]]) -> None:
@@ -277,7 +277,8 @@ def _say(level: str, text: str, **fields: str | float | dict[str, Any]) -> None:
 
 
 def _json_line(level: str, fields: dict[str, Any]) -> str:
-    return json.dumps({"time": _now("milliseconds"), "level": level, "pid": os.getpid(), **_subject(), **fields})
+    values = {"time": _now("milliseconds"), "level": level, "pid": os.getpid(), **_subject(), **fields}
+    return json.dumps(as_json(values))
 
 
 def _now(precision: str) -> str:

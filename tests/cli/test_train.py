@@ -1,3 +1,4 @@
+import json
 import os
 from pathlib import Path
 
@@ -92,8 +93,11 @@ def test_the_model_is_named_after_the_data():
 def test_names_that_are_not_text(run, tmp_path):
     source = os.fsencode(tmp_path) + b"/caf\xe9 \xe2\x98\x83.svm"
     Path(os.fsdecode(source)).write_text(TINY)
-    result = run.ok("train", os.fsdecode(source), *QUICK)
-    assert "\u2603.mpu" in result.stdout
+    result, shown = run.ok("train", os.fsdecode(source), *QUICK), f"{tmp_path}/caf\\xe9 \u2603"
+    assert f"{shown}.mpu" in result.stdout
+    assert run.json("train", os.fsdecode(source), *QUICK)["model"] == f"{shown}.mpu"
+    log = run("info", os.fsdecode(source), "--log-format", "json").stderr
+    assert json.loads(log.splitlines()[-1])["message"].startswith(f"{shown}.svm: ")
 
 
 # Options

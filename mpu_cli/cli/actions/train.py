@@ -230,7 +230,7 @@ def _print_report(report: dict[str, Any]) -> None:
     if (outcome := report.get("acceptance")) is not None:
         lines["accepted" if outcome["accepted"] else "rejected"] = outcome["verdict"]
     seconds, memory = sum(report["seconds"].values()), report["peak_bytes"] / 1e9
-    lines["model"] = f"{click.format_filename(report['model'])} ({seconds:.1f} s, {memory:.1f} GB of memory)"
+    lines["model"] = f"{report['model']} ({seconds:.1f} s, {memory:.1f} GB of memory)"
     print_lines(lines)
     print_groups(report.get("c_by_group"))
 
