@@ -25,7 +25,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
 from mpu_cli.core.predictions import FEW_LABELS, LEAST, Top
 from mpu_cli.core.sgd import LearningTask, Split
-from mpu_cli.core.side_information import NegativeSample, Prior, joined_cells
+from mpu_cli.core.side_information import NegativeSample, joined_cells
 from mpu_cli.core.validation import train_splits
 
 # A label is described by at most this many instances and features: more change little.
@@ -127,14 +127,9 @@ _NEAREST, _RANDOM = 15.0, 1.0
 _SIMILAR = 20
 
 
-def with_side_information(task: LearningTask, label_features: csr_array | None) -> LearningTask:
-    """Return level 0's task with a prior if labels have features, and a negative sample if there are many labels."""
+def with_negative_sample(task: LearningTask) -> LearningTask:
+    """Return level 0's task, with a negative sample if there are many labels and instances."""
     n, q = task.labels.shape
-    if task.settings.prior and label_features is not None:
-        prior = Prior.of(task.features, label_features)
-        if q > FEW_LABELS and not task.positives_of_labels.all():
-            prior = prior.sparing(task.features, task.positives)
-        task = replace(task, prior=prior)
     if q <= FEW_LABELS or n < _FEWEST_INSTANCES:
         return task
     with task.run.step("finding instances for each label"):

@@ -37,17 +37,17 @@ class Prior:
     columns: Columns | None = None
 
     @classmethod
-    def of(cls, features: Features, label_features: csr_array) -> "Prior":
+    def of(cls, features: Features, label_features: csr_array, positives: csr_array | None = None) -> "Prior":
         """Make a prior for the given instances.
 
         `label_features`: float32, shape (q, D): a vector of any length for each label.
+        `positives`: with many labels, those without positive instances keep the weights of their label features.
         """
-        return cls(csc_array(unit_rows(label_features).T), features.as_sparse().tocsc())
-
-    def sparing(self, features: Features, positives: csr_array) -> "Prior":
-        """Return a prior with which labels without positive instances keep the weights of their label features."""
-        of_annotated = csr_array(self.vectors[:, np.flatnonzero(count_positives(positives))].T)
-        return replace(self, positives=positives, columns=Columns.occurring(features.as_sparse(), of_annotated))
+        vectors, instances = csc_array(unit_rows(label_features).T), features.as_sparse()
+        if positives is None or (counts := count_positives(positives)).all():
+            return cls(vectors, instances.tocsc())
+        of_annotated = csr_array(vectors[:, np.flatnonzero(counts)].T)
+        return cls(vectors, instances.tocsc(), positives, Columns.occurring(instances, of_annotated))
 
     def counts(self, rows: np.ndarray | slice) -> np.ndarray | None:
         """Count how many of these instances have each label: int, shape (q,); None if all labels learn."""

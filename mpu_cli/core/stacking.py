@@ -38,7 +38,7 @@ from mpu_cli.core.calibration import (
 )
 from mpu_cli.core.features import Columns, Features, RbfFeatures, Scaling, with_width
 from mpu_cli.core.linear_model import LARGEST_SUM, LinearModel
-from mpu_cli.core.many_labels import with_side_information
+from mpu_cli.core.many_labels import with_negative_sample
 from mpu_cli.core.options import PU_F1, Options
 from mpu_cli.core.predictions import (
     FEW_LABELS,
@@ -54,6 +54,7 @@ from mpu_cli.core.predictions import (
 from mpu_cli.core.problem import Instances, Problem
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_features, choose_hyper_parameters
 from mpu_cli.core.sgd import LearningTask, Split
+from mpu_cli.core.side_information import Prior
 from mpu_cli.core.thresholds import best_threshold, decide
 from mpu_cli.core.validation import (
     FEWEST_FOLDS,
@@ -101,8 +102,10 @@ def train(
     top = None if q <= FEW_LABELS else Top.enough_for(np.diff(s.indptr), q, float(chosen.c.mean()))
     if is_automatic and top is not None and chosen.settings.prior:
         n_levels = 1  # names say more about rare labels than other labels do
-    task = LearningTask(x, s, c, chosen.settings, run, top=top, prune=chosen.prune)
-    task = with_side_information(task, instances.label_features)
+    prior = None
+    if chosen.settings.prior and instances.label_features is not None:
+        prior = Prior.of(x, instances.label_features, None if q <= FEW_LABELS else c.positives(s))
+    task = with_negative_sample(LearningTask(x, s, c, chosen.settings, run, prior=prior, top=top, prune=chosen.prune))
     scale = scale_of_predictions(x.mean_squared_norm())
     learned = Stack(np.flatnonzero(instances.annotations), task.positives_of_labels, scale)
     for number in range(n_levels):  # the paper's l = 0, ..., L

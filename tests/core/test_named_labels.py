@@ -30,8 +30,7 @@ GIVEN = Options(c=0.7, cost=30.0, eta0=4.0, epochs=3, folds=3, prior=20.0)
 
 def prior_of(problem: Problem, sparing: bool = True) -> tuple[Features, Prior]:
     features = Features.of(problem.features)
-    prior = Prior.of(features, problem.label_features)
-    return features, prior.sparing(features, problem.labels) if sparing else prior
+    return features, Prior.of(features, problem.label_features, problem.labels if sparing else None)
 
 
 def learned(problem: Problem, settings: Settings = SETTINGS) -> tuple[LinearModel, float]:
