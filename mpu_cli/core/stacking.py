@@ -114,16 +114,16 @@ def train(
             predictions = learned.held_out.probabilities
             extended = with_predictions(task.features, predictions, learned.scale, learned.calibrate_features())
             task = task.above(extended, predictions)
+        # With few instances, all were already predicted out of fold when C was chosen.
+        predicted = None if number else chosen.held_out
         # The models in `whole`, whose mean is the level, may predict held-out rows; if not, models by `fold_rows` do.
         enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
-        whole, fold_rows = plan(task, enough, chosen.folds, kin=instances.kin)
+        whole, fold_rows = plan(task, 0 if predicted else enough, chosen.folds, kin=instances.kin)
         features_of = None  # the same features, whichever fold is held out
         if number == 1 and fold_rows:
             features_of = _features_without(below, learned, len(fold_rows), instances, chosen.folds)
-        if not (is_automatic and features_of):
-            learned.forget()
-        # With few instances, all were already predicted out of fold when C was chosen.
-        learned.add(*_train_level(whole, fold_rows, number, features_of, None if number else chosen.held_out))
+        level, held_out = _train_level(whole, fold_rows, number, features_of)
+        learned.add(level, predicted or held_out, is_optional=is_automatic and features_of is not None)
     with run.step("choosing thresholds"):
         model, result = learned.finish(chosen, options.threshold, calibrated)
     model = replace(model, top=top, columns=instances.columns, rbf=instances.rbf)
@@ -146,21 +146,15 @@ def _train_level(
     fold_rows: list[np.ndarray],
     number: int,
     features_of: Callable[[int], Features] | None,
-    predicted: HeldOut | None,
 ) -> tuple[LinearModel, HeldOut]:
-    """Train a level on all instances, and predict all or some of them by models that have not seen them.
+    """Train a level on all instances, and predict those that are held out by models that have not seen them.
 
     `whole`, `fold_rows`: from `plan`.
     `features_of`: maps a held-out fold to the features of the instances; None: they are the same for all folds.
-    `predicted`: existing predictions of all instances.
     """
     task = whole[0].task
-    if predicted is not None:
-        whole = [Split(task, (np.arange(len(task)),))]
     with task.run.step(f"learning level {number}", len(whole) * len(task.blocks())) as tick:
         model, held_out = train_splits(whole, tick)
-    if predicted is not None:
-        return model, predicted
     if fold_rows:
         with task.run.step(f"predicting level {number} out of fold", len(fold_rows)) as tick:
             held_out = predict_out_of_fold(task, fold_rows, tick, features_of)
@@ -199,7 +193,12 @@ class Stack:
     `annotated`: the labels that are annotated in at least one instance.
     `positives`: int, shape (q,): the number of instances with each label.
     `scale`: the factor for predictions as features of the next level.
+    `held_out`: predictions of the last level for instances that its models have not seen.
     """
+
+    held_out: HeldOut
+    _binned: BinnedCells  # `held_out` in counts
+    _calibration: AnyCalibration | None  # turns `held_out` into probabilities
 
     def __init__(self, annotated: np.ndarray, positives: np.ndarray, scale: float) -> None:
         self.annotated, self._positives, self.scale = annotated, positives, scale
@@ -208,49 +207,32 @@ class Stack:
         self._calibrations: list[Calibration | None] = []
         # Expected micro-F1 of each level on complete labels, at its best pooled threshold, including a dropped level
         self._level_f1: list[float] = []
-        # Predictions, their counts and their calibration, for the last level, and for the one below if it may replace
-        # the last one
-        self._learned: list[tuple[HeldOut, BinnedCells, AnyCalibration | None]] = []
 
-    def add(self, model: LinearModel, held_out: HeldOut) -> None:
-        """Add a level, with predictions for instances that its models have not seen."""
+    def add(self, model: LinearModel, held_out: HeldOut, is_optional: bool = False) -> None:
+        """Add a level; drop it at once if it `is_optional`, and the level below has a higher F1."""
         is_dense = isinstance(held_out.probabilities, np.ndarray)
-        counted = BinnedCells.of(held_out.of_labels(self.annotated) if held_out.made_by is None else held_out)
-        calibration = calibrate_strata(counted if is_dense else counted.kept(), self._positives)
-        _, f1 = best_threshold(counted, calibration)
-        self._models.append(model)
+        binned = BinnedCells.of(held_out.of_labels(self.annotated) if held_out.made_by is None else held_out)
+        calibration = calibrate_strata(binned if is_dense else binned.kept(), self._positives)
+        _, f1 = best_threshold(binned, calibration)
         self._level_f1.append(min(f1, 1.0))  # an estimate from few labels may exceed 1
-        self._learned.append((held_out, counted, calibration))
-
-    @property
-    def held_out(self) -> HeldOut:
-        """Return the predictions of the last level."""
-        return self._learned[-1][0]
+        if is_optional and self._level_f1[-1] < self._level_f1[-2]:
+            self._calibrations.pop()  # the predictions of the level below are no features
+            return
+        self._models.append(model)
+        self.held_out, self._binned, self._calibration = held_out, binned, calibration
 
     def calibrate_features(self) -> Calibration | None:
         """Return the calibration of the last level's predictions as features of the next; None with many labels."""
         is_dense = isinstance(self.held_out.probabilities, np.ndarray)
-        self._calibrations.append(calibrate_binned(self._learned[-1][1]) if is_dense else None)
+        self._calibrations.append(calibrate_binned(self._binned) if is_dense else None)
         return self._calibrations[-1]
-
-    def forget(self) -> None:
-        """Keep the levels so far, however good the next one is, and free the memory of their predictions."""
-        self._learned.clear()
 
     def finish(
         self, chosen: HyperParameters, criterion: str | float, calibrated: bool = True
     ) -> tuple["StackedModel", TrainingResult]:
-        """Turn the predictions of the last level into probabilities, and choose thresholds by them.
-
-        The last level is dropped if the one below has a higher F1, and was not forgotten.
-        """
-        if len(self._learned) > 1 and self._level_f1[-1] < self._level_f1[-2]:
-            for of_levels in (self._learned, self._models, self._calibrations):
-                of_levels.pop()
-        held_out, counted, calibration = self._learned.pop()
-        self.forget()
-        calibration = calibration if calibrated else None
-        thresholds, expected = decide(held_out, counted, criterion, self.annotated, calibration)
+        """Turn the predictions of the last level into probabilities, and choose thresholds by them."""
+        held_out, calibration = self.held_out, self._calibration if calibrated else None
+        thresholds, expected = decide(held_out, self._binned, criterion, self.annotated, calibration)
         if criterion == PU_F1:  # until here, strata were counted in bins
             self._level_f1[len(self._models) - 1] = expected.f1
         model = StackedModel(tuple(self._models), self.scale, thresholds, (*self._calibrations, calibration))

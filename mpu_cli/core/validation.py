@@ -183,20 +183,20 @@ def plan(
 ) -> tuple[list[Split], list[np.ndarray]]:
     """Plan how a level is learned.
 
-    `enough`: the minimum number of instances to predict.
+    `enough`: the minimum number of instances to predict. 0: none are held out.
     `folds`: the number of cross-validation folds.
     Returns: the splits of the models whose mean is the model of all instances; and the folds that other models predict.
     """
     n, seed = len(task), task.run.seed
     is_one_pass = task.settings.epochs == 1 and loss_named(task.settings.loss).has_step
-    if is_one_pass and n >= 2 * enough:
+    if is_one_pass and n >= 2 * enough > 0:
         fold = deal(n, n // enough, seed, kin)[0]
         return [Split(task, (without(fold, n), fold), fold)], []
     dealt = deal(n, folds, seed, kin)
     # Not with many labels: the rarest are in one half only, and the mean of sparse weights is less sparse.
     if is_one_pass and folds == 2 and enough >= n and task.top is None:
         return [holding_out(task, fold) for fold in dealt], []
-    return [Split(task, (np.arange(n),))], dealt[: leading(dealt, enough)]
+    return [Split(task, (np.arange(n),))], dealt[: leading(dealt, enough)] if enough else []
 
 
 def train_splits(splits: Sequence[Split], tick: Callable[[], None] = lambda: None) -> tuple[LinearModel, HeldOut]:
