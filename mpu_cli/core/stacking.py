@@ -292,12 +292,8 @@ class StackedModel:
         for number, level in enumerate(self.levels, 1):
             if predictions is not None:
                 features = with_predictions(features, predictions, self.scale)
-            if self.top is None or kept is None:
-                predictions = level.probabilities(features, run)
-            elif number < len(self.levels):
-                predictions = level.top(features, self.top, run)
-            else:
-                predictions = level.top(features, kept, run, strata)
+            top, within = (self.top, None) if number < len(self.levels) else (kept, strata)
+            predictions = level.probabilities(features, run) if top is None else level.top(features, top, run, within)
             if self.calibrations and (calibration := self.calibrations[number - 1]) is not None:
                 calibration.apply(predictions)
         assert predictions is not None
