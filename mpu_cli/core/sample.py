@@ -357,11 +357,11 @@ class Estimates:
         known = self.estimate if self.single is None else replace(self.estimate, label_cap=None)
         return known.assumption
 
-    def frequency(self, rates: np.ndarray, data: Problem | Sample) -> LabelFrequency:
-        """Return the label frequency of all cells, from the rates of labels, or of groups if there are any."""
-        groups = data.groups
+    def frequency(self, data: Problem | Sample, given: Any = None) -> LabelFrequency:
+        """Return the label frequency of all cells, that of groups if there are any; `given`: as for `rates`."""
+        (n, q), groups = data.labels.shape, data.groups
         of_instances = None if self.groups is None or groups is None else self.groups.c[groups.of_instances]
-        return LabelFrequency.of(rates, data.labels.shape, data.verified, of_instances)
+        return LabelFrequency.of(self.rates(q, given), (n, q), data.verified, of_instances)
 
 
 def refuse_two_frequencies(problem: Problem, c: Any = None) -> None:

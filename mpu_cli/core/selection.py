@@ -197,7 +197,7 @@ class HyperParameters:
 
     def frequency(self, data: Problem | Instances) -> LabelFrequency:
         """Return the label frequency of all cells."""
-        return self.estimates.frequency(self.c, data)
+        return self.estimates.frequency(data, self.c)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,7 +318,7 @@ def _choose(
 def _trial(sample: Sample, rates: np.ndarray, estimates: Estimates, settings: Settings, size: int) -> Trial:
     """Return a trial on the first folds of the sample, enough to hold out this number of instances."""
     m = leading(sample.fold_rows, size)
-    frequency = estimates.frequency(rates[sample.columns], sample)
+    frequency = estimates.frequency(sample, rates[sample.columns])
     return Trial(sample.task(frequency, settings), sample.fold_rows[:m], sample.weights)
 
 

@@ -163,8 +163,7 @@ class Scored:
         sample, population = self.sample, self.sample.population
         with self.sample.run.step("estimating c of each label"):
             cells = CountedCells.of(self.probabilities, sample.labels, sample.verified)
-            rates = estimates.rates(population.labels.shape[1])
-            c = estimates.frequency(rates, population).of_annotations(population.labels)[1]
+            c = estimates.frequency(population).of_annotations(population.labels)[1]
             return sample.of_every_label(alike(cells, estimates.estimate, c[sample.columns]), sample.columns, c)
 
     def answered(self) -> tuple[questions.ScoredCells, Answers]:
@@ -218,8 +217,7 @@ class Evidence:
         scored = Scored(problem, options, run, scores)
         is_given = not is_estimated(options.c)
         estimates = Estimates.given(options.c, scored.sample.population) if is_given else scored.estimates()
-        rates = estimates.rates(problem.labels.shape[1], options.c)
-        frequency = estimates.frequency(rates, problem)
+        frequency = estimates.frequency(problem, options.c)
         calibration = calibrated_by(HeldOut(scores, problem.labels, frequency))
         return cls(
             calibration(scores),

@@ -145,7 +145,7 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
 def _missing(estimates: Estimates, data: TrainingData) -> tuple[Count, Count]:
     """Estimate how many labels of the first file are missing, of each and of all, as if no instance were complete."""
     of_file = slice(data.instances_of_file)
-    frequency = estimates.frequency(estimates.rates(len(data.ids)), data).rows(of_file)
+    frequency = estimates.frequency(data).rows(of_file)
     frequency = replace(frequency, verified=frequency.verified and frequency.verified.of_single_cells())
     return missing_labels(data.labels[of_file], frequency, estimates)
 
