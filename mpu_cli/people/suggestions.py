@@ -480,6 +480,30 @@ class Suggestions:
     answers: int  # the number of answers to questions behind the probabilities and counts
 
 
+def _not_found(of_all: Count, found: int, at_top: Count | None) -> Count:
+    """Return how many missing labels are not found yet, by c or, if higher, by decisions on the top of lists."""
+    by_c = Count(*(max(count - found, 0.0) for count in vars(of_all).values()))
+    return by_c if at_top is None else Count(*map(max, vars(by_c).values(), vars(at_top).values()))
+
+
+def _with_right(remaining: Count, right: Count, right_before: float) -> Count:
+    """Return how many labels are missing if those listed or filled in that are right count, as far as c allows."""
+    expected = max(remaining.expected, min(float(right.expected) + right_before, remaining.high))
+    return replace(remaining, low=max(remaining.low, min(right.low, expected)), expected=expected)
+
+
+def _limited(right: Count, remaining: Count, right_before: float, undecided: Count | None) -> Count:
+    """Return how many suggestions are right: no more than labels are missing, less those already filled in.
+
+    `undecided`: the right ones at the top of a list before any decision, when c may be wrong: it limits what is right
+    only if it leaves few labels.
+    """
+    least, most, left = remaining.low, remaining.high, remaining.expected - right_before
+    if undecided is not None:
+        least, most = max(least, undecided.low if undecided.low <= remaining.expected else 0.0), np.inf
+    return Count(*map(min, vars(right).values(), (left, min(least, left), most)))
+
+
 def find(
     evidence: Evidence,
     problem: Problem,
@@ -505,23 +529,20 @@ def find(
     implied = None if implications is None else implications.implied(positive, ids, ids)
     with run.step("weighing the other labels"):
         probabilities = given_other_labels(evidence, labels, run)
-    found = found_labels(labels, frequency)
+    found = found_labels(labels, frequency).nnz
     with run.step("listing labels"):
         of_labels, of_all = missing_labels(labels, evidence.frequency, estimates)
-        remaining = Count(*(max(count - found.nnz, 0.0) for count in vars(of_all).values()))
-        second = np.zeros(0, int) if problem.second is None else problem.second
-        n_annotated = positive.nnz - positive[second].nnz
         claims = Claims.of(probabilities, problem, evidence, choice, implied)
-        at_top, is_decided = claims.at_top, claims.decided is not None
-        is_by_lists = estimates.reviewed is None  # c is not from answers or reviewed instances
-        if estimates.is_known and at_top is not None:
-            if is_by_lists and is_decided:  # decisions outweigh c
-                remaining = Count(*map(max, vars(remaining).values(), vars(at_top).values()))
-            if at_top.expected > remaining.expected:
-                every = suggest(probabilities, positive, frequency, Choice(), implied)
-                claims = claims.adding_up_to(float(remaining.expected), every.probabilities)
+        is_by_annotations = estimates.is_known and estimates.reviewed is None
+        is_by_decisions = is_by_annotations and claims.decided is not None  # on lists; they outweigh c
+        remaining = _not_found(of_all, found, claims.at_top if is_by_decisions else None)
+        if estimates.is_known and claims.at_top is not None and claims.at_top.expected > remaining.expected:
+            every = suggest(probabilities, positive, frequency, Choice(), implied)
+            claims = claims.adding_up_to(float(remaining.expected), every.probabilities)
         right_before = float(claims.expected_right(posterior_at(probabilities, frequency, *filled.nonzero())).expected)
         right_before = min(right_before, float(remaining.expected))
+        second = np.zeros(0, int) if problem.second is None else problem.second
+        n_annotated = positive.nnz - positive[second].nnz
         if choice == Choice():  # half of the F1 before filling in
             choice = replace(
                 choice, least=(n_annotated + right_before) / max(2 * n_annotated + filled.nnz + remaining.expected, 1)
@@ -529,28 +550,21 @@ def find(
         left_out = filled if implied is None else csr_array(filled + implied)
         listed = suggest(probabilities, positive, frequency, choice, left_out, claims.corrected)
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
+        if is_by_decisions:
+            remaining = _with_right(remaining, right, right_before)
+            of_all = Count(*(count + found for count in vars(remaining).values()))
         if estimates.is_known:
-            least, most = remaining.low, remaining.high
-            if is_by_lists and is_decided:  # the right ones are missing labels, as far as c allows
-                expected = max(remaining.expected, min(float(right.expected) + right_before, most))
-                least = max(least, min(right.low, expected))
-                remaining = replace(remaining, low=least, expected=expected)
-                of_all = Count(*(count + found.nnz for count in vars(remaining).values()))
-            elif is_by_lists and at_top is not None:
-                # Before any decision, c may be wrong: it limits what is right only if it leaves few labels.
-                least, most = max(least, at_top.low if at_top.low <= remaining.expected else 0.0), np.inf
-            left = remaining.expected - right_before
-            right = Count(*map(min, vars(right).values(), (left, min(least, left), most)))
-        filling_in = worth_filling_in(
-            listed, n_annotated + filled.nnz, float(n_annotated + remaining.expected), n_annotated + right_before
-        )
+            undecided = claims.at_top if is_by_annotations and not is_by_decisions else None
+            right = _limited(right, remaining, right_before, undecided)
+        true = float(n_annotated + remaining.expected)
+        filling_in = worth_filling_in(listed, n_annotated + filled.nnz, true, n_annotated + right_before)
     return Suggestions(
         probabilities=probabilities,
         there=csr_array(positive + filled),
         added=csr_array((positive > labels) + filled),
         of_labels=of_labels if estimates.is_known else None,
         of_all=of_all if estimates.is_known else None,
-        found=found.nnz,
+        found=found,
         listed=listed,
         right=right,
         filling_in=filling_in,
