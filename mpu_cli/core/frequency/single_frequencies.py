@@ -315,12 +315,23 @@ def estimate_groups(cells: CountedCells, groups: InstanceGroups, of_all: Frequen
     c, intervals = np.array([one.c for one in estimates]), np.array([one.interval for one in estimates])
     unknown = np.array([one.label_cap is not None for one in estimates])
     if hardly.any():
-        of_known, chance = annotations[known], Z_95 * np.sqrt(annotations + 1)
-        most = [of_known.sum() / (of_known / rates).sum() for rates in (c[known], *intervals[known].T)]
-        shares = [(annotations + more)[hardly] / expected[hardly] for more in (0, -chance, chance)]
-        c[hardly], *ends = (np.maximum(one * share, CEILINGS[0]) for one, share in zip(most, shares, strict=True))
-        intervals[hardly], unknown[hardly] = np.transpose(ends), annotations[hardly] == 0
+        of_known = _overall(annotations[known], c[known], intervals[known])
+        c[hardly], intervals[hardly] = _of_few(annotations[hardly], expected[hardly], of_known)
+        unknown[hardly] = annotations[hardly] == 0
     return SingleFrequencies(c, intervals, small, unknown).at_least(annotations / np.maximum(counted, 1))
+
+
+def _of_few(annotations: np.ndarray, expected: np.ndarray, of_known: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+    """Return c of hardly annotated groups, and its intervals: c of the large ones times the share of the expected."""
+    chance = Z_95 * np.sqrt(annotations + 1)
+    shares = [(annotations + more) / expected for more in (0, -chance, chance)]
+    c, *ends = (np.maximum(one * share, CEILINGS[0]) for one, share in zip(of_known, shares, strict=True))
+    return c, np.transpose(ends)
+
+
+def _overall(annotations: np.ndarray, c: np.ndarray, intervals: np.ndarray) -> list[float]:
+    """Return c of these annotations together, and both ends of its interval."""
+    return [float(annotations.sum() / (annotations / rates).sum()) for rates in (c, *intervals.T)]
 
 
 def of_all_groups(groups: SingleFrequencies, of_all: FrequencyEstimate, annotations: np.ndarray) -> FrequencyEstimate:
@@ -328,5 +339,5 @@ def of_all_groups(groups: SingleFrequencies, of_all: FrequencyEstimate, annotati
 
     Its interval combines the lower ends, and the upper ends, of all groups, so it covers more than 90 %.
     """
-    c, low, high = (float(annotations.sum() / (annotations / c).sum()) for c in (groups.c, *groups.intervals.T))
+    c, low, high = _overall(annotations, groups.c, groups.intervals)
     return replace(of_all, c=c, interval=(low, high))
