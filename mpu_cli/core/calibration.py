@@ -56,7 +56,7 @@ class BinnedCells:
     # numbers of annotations (`core.predictions`).
     cells: np.ndarray
     # float64, shape (strata, BINS): estimated true labels: an annotation represents 1 / c of them
-    # (`LabelFrequency.counted`)
+    # (`LabelFrequency.by_chance_and_certain`)
     true: np.ndarray
     annotations: np.ndarray  # int, shape (strata,)
 
@@ -96,7 +96,7 @@ class BinnedCells:
             for strata, size in zip(models.strata, np.bincount(models.of_instances), strict=False):
                 cells[:, 0] += size * np.bincount(strata, weights, n_strata)
         cells -= count(*frequency.ignored())
-        (rows, columns), certain = (part.nonzero() for part in frequency.counted(labels))
+        (rows, columns), certain = (part.nonzero() for part in frequency.by_chance_and_certain(labels))
         true = count(rows, columns, chance=frequency.of_unverified(rows, columns)) + count(*certain)
         annotations = sum(np.bincount(models.at(*where), minlength=n_strata) for where in ((rows, columns), certain))
         return cls(cells, true, np.asarray(annotations))

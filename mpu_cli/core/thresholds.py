@@ -3,7 +3,7 @@
 With label frequency c, each annotated label that is predicted represents 1/c true ones, from which the micro-F1 that a
 threshold would reach on complete labels is estimated: docs/method.md, "Thresholds". With one c for all labels, an error
 in c changes the largest F by at most a constant factor, and hardly moves its threshold. In complete instances c is 1;
-ignored cells are not counted (`LabelFrequency.counted`).
+ignored cells are not counted (`LabelFrequency.by_chance_and_certain`).
 
 Macro-F1 depends on single labels, which may have few annotations. So a label's F is not counted, but expected from
 calibrated probabilities (`core.calibration`, learned from all labels together).
@@ -75,7 +75,8 @@ def label_thresholds(held_out: HeldOut, start: float) -> np.ndarray:
     """
     labels, frequency = held_out.labels, held_out.frequency
     thresholds = np.full(labels.shape[1], start, np.float32)
-    annotations = sum(np.bincount(part.indices, minlength=labels.shape[1]) for part in frequency.counted(labels))
+    parts = frequency.by_chance_and_certain(labels)
+    annotations = sum(np.bincount(part.indices, minlength=labels.shape[1]) for part in parts)
     ranked = _ranked(held_out)
     true = float(frequency.true_labels(labels).sum())
     predicted, true_positives = _reaching(held_out, thresholds)
@@ -198,7 +199,7 @@ def expected_f1(held_out: HeldOut, thresholds: np.ndarray) -> ExpectedF1:
     (0.8, [0.67, 0.91])
     """
     reach, labels, frequency = _counted_cells(held_out, thresholds), held_out.labels, held_out.frequency
-    by_chance, certain = frequency.counted(labels)
+    by_chance, certain = frequency.by_chance_and_certain(labels)
     rows, columns = by_chance.nonzero()
     weights = csr_array((1 / frequency.of_unverified(rows, columns), (rows, columns)), shape=labels.shape)
     counts = [reach, weights, reach.multiply(weights), certain, reach.multiply(certain)]
@@ -237,7 +238,7 @@ def _ranked(held_out: HeldOut) -> Callable[[int], tuple[np.ndarray, np.ndarray]]
     Ignored cells, and predictions that are not kept, are left out.
     """
     frequency = held_out.frequency
-    parts = held_out.probabilities, _ignored(held_out), *frequency.counted(held_out.labels)
+    parts = held_out.probabilities, _ignored(held_out), *frequency.by_chance_and_certain(held_out.labels)
     kept, left_out, *true = map(by_label, parts)
 
     def of_label(k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -256,7 +257,7 @@ def _ranked(held_out: HeldOut) -> Callable[[int], tuple[np.ndarray, np.ndarray]]
 def _reaching(held_out: HeldOut, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Count, for each label, the cells that reach its threshold, and estimate how many of them are true."""
     reach, frequency = _counted_cells(held_out, thresholds), held_out.frequency
-    by_chance, certain = (csr_array(reach.multiply(part)) for part in frequency.counted(held_out.labels))
+    by_chance, certain = (csr_array(reach.multiply(part)) for part in frequency.by_chance_and_certain(held_out.labels))
     return count_positives(reach), frequency.true_of(*by_chance.nonzero()) + count_positives(certain)
 
 

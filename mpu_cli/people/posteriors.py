@@ -146,7 +146,7 @@ class Scored:
         if self._given is not None and method != "bbe":
             population = self.sample.population
             cells = CountedCells.of(self._given, population.labels, population.verified)
-            total, annotated = self._given[cells.counted].sum(dtype=float), np.count_nonzero(cells.annotated)
+            total, annotated = self._given[cells.left_to_chance].sum(dtype=float), np.count_nonzero(cells.annotated)
             if annotated and total > _CLEARLY_MORE * annotated + 3 * np.sqrt(annotated):
                 raise DataError(
                     f"the scores add up to {total / annotated:.1f} times the annotations, so they are not the "

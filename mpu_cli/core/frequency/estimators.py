@@ -166,9 +166,8 @@ class CountedCells:
     """Cells (instance, label) from which c is estimated."""
 
     probabilities: np.ndarray  # float32, shape (n, q)
-    # `annotated`, `counted`: bool, shape (n, q): whether the cell is annotated, and whether it counts
-    annotated: np.ndarray
-    counted: np.ndarray
+    annotated: np.ndarray  # bool, shape (n, q): the annotated ones among those left to chance
+    left_to_chance: np.ndarray  # bool, shape (n, q): the cells that count
     not_ignored: np.ndarray  # bool, shape (n, q): the cells that count, and those found to be false
     folds: np.ndarray | None = None  # int, shape (n,): the fold of each instance; None: random folds
     # The probabilities, calibrated; None: only a `label_cap` of 1 is noticed
@@ -189,13 +188,13 @@ class CountedCells:
             every = np.broadcast_to(True, annotated.shape)
             return cls(probabilities, annotated, every, every, folds, calibrated)
         verdicts = verified.left_to_chance().verdicts()
-        counted = verdicts == Verdict.UNKNOWN
-        not_ignored = counted | (verdicts == Verdict.FALSE)
-        return cls(probabilities, annotated & counted, counted, not_ignored, folds, calibrated)
+        by_chance = verdicts == Verdict.UNKNOWN
+        not_ignored = by_chance | (verdicts == Verdict.FALSE)
+        return cls(probabilities, annotated & by_chance, by_chance, not_ignored, folds, calibrated)
 
     def informative(self) -> np.ndarray:
         """Return the columns of labels that are not annotated in (nearly) all instances; all columns if all are."""
-        share = self.annotated.sum(axis=0) / np.maximum(self.counted.sum(axis=0), 1)
+        share = self.annotated.sum(axis=0) / np.maximum(self.left_to_chance.sum(axis=0), 1)
         informative = share < NEARLY_ALL
         return np.flatnonzero(informative if (informative & (share > 0)).any() else np.ones(len(share)))
 
@@ -212,8 +211,8 @@ class CountedCells:
 
     def label(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the probabilities and annotations of one label."""
-        counted = self.counted[:, k]
-        return self.probabilities[counted, k], self.annotated[counted, k]
+        rows = self.left_to_chance[:, k]
+        return self.probabilities[rows, k], self.annotated[rows, k]
 
 
 def estimate(cells: CountedCells, method: str = "bbe", replicates: int = 0, seed: int = 0) -> FrequencyEstimate:
@@ -240,7 +239,7 @@ def estimate(cells: CountedCells, method: str = "bbe", replicates: int = 0, seed
     informative = cells.informative()
     cells = cells.of_labels(informative)
     statistic = METHODS[method](cells)
-    c, least = statistic.c(np.ones(n)), np.count_nonzero(cells.annotated) / np.count_nonzero(cells.counted)
+    c, least = statistic.c(np.ones(n)), np.count_nonzero(cells.annotated) / np.count_nonzero(cells.left_to_chance)
     interval, lift = None, _lift(statistic, cells)
     predictable = lift >= 1
     if method == "bbe":
@@ -299,7 +298,7 @@ def _lift(statistic: _Statistic, cells: CountedCells) -> float:
 
     From 1 on, the features surely predict the labels in an estimate well.
     """
-    c = statistic.c(np.ones(len(cells.counted)))
+    c = statistic.c(np.ones(len(cells.left_to_chance)))
     base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.not_ignored[:, statistic.labels])
     lowest = c if statistic.lowest is None else statistic.lowest
     return 1.0 if c >= NEARLY_COMPLETE and lowest >= base else min(float(lowest / (_PREDICTABLE_LIFT * base)), 1.0)
@@ -345,7 +344,7 @@ def _pooled(cells: CountedCells, thresholds: np.ndarray, partners: np.ndarray, c
     inside = cells.probabilities[:, labels] >= thresholds[labels]
     by_partner = partners[labels] >= 0
     inside[:, by_partner] = cells.annotated[:, partners[labels[by_partner]]]
-    inside &= cells.counted[:, labels]
+    inside &= cells.left_to_chance[:, labels]
     positive = (inside & cells.annotated[:, labels]).sum(axis=1)
     return _share(positive, inside.sum(axis=1), labels, lowest)
 
@@ -355,9 +354,9 @@ def _best_partners(cells: CountedCells) -> tuple[np.ndarray, np.ndarray]:
 
     Returns: partners, shape (q,), and the counts in their bins, shape (2, q), as for `_pooled`.
     """
-    annotated, counted = (csr_array(part.astype(np.int32)) for part in (cells.annotated, cells.counted))
+    annotated, there = (csr_array(part.astype(np.int32)) for part in (cells.annotated, cells.left_to_chance))
     # Row j, column k: label k in the bin of label j.
-    positives, size = ((annotated.T @ part).toarray() for part in (annotated, counted))
+    positives, size = ((annotated.T @ part).toarray() for part in (annotated, there))
     np.fill_diagonal(positives, 0)
     bounds = np.where(positives >= _FEWEST_POSITIVES, _wilson_lower(positives, np.maximum(size, 1)), -1)
     best = bounds.argmax(axis=0), np.arange(len(bounds))
@@ -387,7 +386,7 @@ def _wilson_lower(successes: np.ndarray, trials: np.ndarray, z: float = _Z) -> n
 
 def _elkan_and_noto(cells: CountedCells, method: str) -> _Statistic:
     """Estimate c from g = Pr(s=1 | x): e1 its mean over annotated cells, e2 their share of its sum, e3 its maximum."""
-    labels, g = np.arange(cells.annotated.shape[1]), np.where(cells.counted, cells.probabilities, 0)
+    labels, g = np.arange(cells.annotated.shape[1]), np.where(cells.left_to_chance, cells.probabilities, 0)
     if method == "e3":
         greatest = g.max(axis=1)
         return _Statistic(labels, lambda weights: greatest[weights > 0].max())
@@ -460,7 +459,7 @@ def _held_out(cells: CountedCells, folds: np.ndarray, m: int) -> list[tuple[floa
         for f, part in enumerate(parts):
             columns = np.sort(_best_pool(chosen[i, 0, f], chosen[i, 1, f], z))
             pool = part.of_labels(columns)
-            inside = (pool.probabilities >= thresholds[i, f, columns]) & pool.counted
+            inside = (pool.probabilities >= thresholds[i, f, columns]) & pool.left_to_chance
             positives[rows[f]], sizes[rows[f]] = (inside & pool.annotated).sum(axis=1), inside.sum(axis=1)
         intervals.append(_ends(positives, sizes))
     return intervals

@@ -118,7 +118,7 @@ class LabelFrequency:
         by_chance, certain = self.verified.part(annotated)
         return by_chance + certain
 
-    def counted(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
+    def by_chance_and_certain(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
         """Split annotated labels into those that represent 1 / c true ones each, and those in complete instances."""
         if self.verified is None:
             return annotated, csr_array(annotated.shape, dtype=annotated.dtype)
@@ -131,7 +131,7 @@ class LabelFrequency:
 
     def true_labels(self, annotated: csr_array) -> np.ndarray:
         """Estimate how many instances have each label: float64, shape (q,)."""
-        by_chance, certain = self.counted(annotated)
+        by_chance, certain = self.by_chance_and_certain(annotated)
         return self.true_of(*by_chance.nonzero()) + certain.sum(axis=0, dtype=float)
 
     def cells(self, n: int) -> np.ndarray:
@@ -140,7 +140,7 @@ class LabelFrequency:
 
     def of_annotations(self, annotated: csr_array) -> tuple[np.ndarray, np.ndarray]:
         """Return, for each label, the annotations left to chance, and their label frequency: float64, shape (q,)."""
-        by_chance = self.counted(annotated)[0]
+        by_chance = self.by_chance_and_certain(annotated)[0]
         counts = by_chance.sum(axis=0, dtype=float)
         if self.of_instances is None:
             return counts, self.rates
@@ -181,7 +181,7 @@ def is_estimated(c: Any) -> bool:
     return c is None or bool(np.isnan(c).any())
 
 
-def _counts_by_chance(labels: csr_array, verified: VerifiedLabels | None) -> tuple[np.ndarray, np.ndarray]:
+def _counts_not_ignored(labels: csr_array, verified: VerifiedLabels | None) -> tuple[np.ndarray, np.ndarray]:
     """Count each label's annotations that were left to chance, and its cells that are not ignored then."""
     naive = LabelFrequency.naive(labels.shape, verified)
     return naive.of_annotations(labels)[0], naive.cells(labels.shape[0])
@@ -189,7 +189,7 @@ def _counts_by_chance(labels: csr_array, verified: VerifiedLabels | None) -> tup
 
 def least_not_refuted(labels: csr_array, verified: VerifiedLabels | None) -> np.ndarray:
     """Return the least frequency of each label that its annotations do not refute: float64, shape (q,)."""
-    annotated, cells = _counts_by_chance(labels, verified)
+    annotated, cells = _counts_not_ignored(labels, verified)
     least, there = np.zeros(len(cells)), annotated > 0
     least[there] = betaincinv(annotated[there], (cells - annotated)[there] + 1, _REFUTED / len(least))
     return least
@@ -208,10 +208,10 @@ def refuse_refuted(
     if not (rates < least * _ROUNDED).any():
         return
     k = int(np.argmax(least - rates))
-    annotated, counted = (int(counts[k]) for counts in _counts_by_chance(labels, verified))
+    annotated, cells = (int(counts[k]) for counts in _counts_not_ignored(labels, verified))
     raise DataError(
         f"c = {rates[k]:.3g} contradicts the annotations: label {shown(k)} is annotated in {annotated:,} of "
-        f"{counted:,} instances ({annotated / counted:.0%}), so its c is at least "
+        f"{cells:,} instances ({annotated / cells:.0%}), so its c is at least "
         f"{min(np.ceil(least[k] * 1000) / 1000, 1):.3f}; "
         "give a larger c, or leave it out to have it estimated"
     )

@@ -293,7 +293,7 @@ _FAR_FEWER, _NOT_BY_CHANCE = 1.5, 3.0
 
 def estimate_groups(cells: CountedCells, groups: InstanceGroups, of_all: FrequencyEstimate) -> SingleFrequencies:
     """Estimate a label frequency for each group: docs/method.md, "Groups of instances"."""
-    annotations, counted = (groups.sums(part.sum(axis=1)) for part in (cells.annotated, cells.counted))
+    annotations, by_chance = (groups.sums(part.sum(axis=1)) for part in (cells.annotated, cells.left_to_chance))
     large, each = annotations >= FEWEST_OF_GROUP, np.arange(len(annotations))
 
     def of_some(which: np.ndarray) -> FrequencyEstimate:
@@ -303,7 +303,7 @@ def estimate_groups(cells: CountedCells, groups: InstanceGroups, of_all: Frequen
     known = np.array([group in own and own[group].label_cap is None for group in each.tolist()])
     expected = np.zeros(len(each))
     if cells.calibrated is not None and known.any():  # the annotations of each group, if it had c of the large ones
-        expected = groups.sums(cells.calibrated.sum(axis=1, where=cells.counted, dtype=float))
+        expected = groups.sums(cells.calibrated.sum(axis=1, where=cells.left_to_chance, dtype=float))
         expected *= annotations[known].sum() / expected[known].sum()
     hardly = ~large & (_FAR_FEWER * (annotations + _NOT_BY_CHANCE * np.sqrt(annotations + 1)) < expected)
     small, rest = ~large & ~hardly, of_all
@@ -318,7 +318,7 @@ def estimate_groups(cells: CountedCells, groups: InstanceGroups, of_all: Frequen
         of_known = _overall(annotations[known], c[known], intervals[known])
         c[hardly], intervals[hardly] = _of_few(annotations[hardly], expected[hardly], of_known)
         unknown[hardly] = annotations[hardly] == 0
-    return SingleFrequencies(c, intervals, small, unknown).at_least(annotations / np.maximum(counted, 1))
+    return SingleFrequencies(c, intervals, small, unknown).at_least(annotations / np.maximum(by_chance, 1))
 
 
 def _of_few(annotations: np.ndarray, expected: np.ndarray, of_known: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:

@@ -25,7 +25,7 @@ def test_every_cell_by_definition(case):
     ignored[frequency.ignored()] = True
     assert_array_equal(ignored, c == 0)
     true = true_by_definition(*case)
-    by_chance, certain = (part.toarray() for part in frequency.counted(as_labels(S)))
+    by_chance, certain = (part.toarray() for part in frequency.by_chance_and_certain(as_labels(S)))
     assert_allclose(by_chance / rates + certain, true)
     assert_allclose(frequency.true_labels(as_labels(S)), true.sum(axis=0))
     assert_array_equal(frequency.cells(len(S)), (c > 0).sum(axis=0))
