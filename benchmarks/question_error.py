@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.questions import draw, fit
+from mpu_cli.core.frequency.questions import draw_questions, fit
 from mpu_cli.core.options import FrequencyOptions
 from mpu_cli.core.problem import Answers
 from mpu_cli.core.sample import Instances, Sample, estimate_frequency
@@ -38,7 +38,7 @@ def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[i
     probabilities = sample.naive_probabilities()
     automatic = estimate_frequency(sample, scores=probabilities).overall.c
     for size in SIZES:
-        asked = draw(sample.answered(probabilities, Answers.none())[0], size, seed)
+        asked = draw_questions(sample.answered(probabilities, Answers.none())[0], size, seed)
         answers = Answers(asked.rows, asked.columns, Y[asked.rows, asked.columns])
         fitted = fit(*sample.answered(probabilities, answers), automatic)
         c, [(low, high)] = float(fitted.overall.mean()[0]), fitted.overall.interval(0.1)

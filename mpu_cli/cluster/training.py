@@ -31,7 +31,7 @@ from mpu_cli.core.loss import DEFAULT
 from mpu_cli.core.options import LINEAR, Options
 from mpu_cli.core.predictions import FEW_LABELS, count_positives, refuse_large_sample, refuse_too_large
 from mpu_cli.core.problem import Instances, Problem, widened
-from mpu_cli.core.sample import draw, step_for_all
+from mpu_cli.core.sample import draw_rows, step_for_all
 from mpu_cli.core.selection import TrainingResult, choose_hyper_parameters
 from mpu_cli.core.sgd import (
     LearningTask,
@@ -214,7 +214,7 @@ def _predict(part: PartRows, models: list[list[LinearModel]], run: Run) -> tuple
 def _drawn(part: PartRows, held_out: tuple[np.ndarray, np.ndarray], share: float) -> tuple[np.ndarray, csr_array]:
     """Return the predictions and annotated labels for a share of the predicted instances."""
     rows, predictions = held_out
-    places = draw(len(rows), int(np.ceil(len(rows) * share)), part.seed)
+    places = draw_rows(len(rows), int(np.ceil(len(rows) * share)), part.seed)
     return predictions[places], part.labels[rows[places]]
 
 
@@ -325,7 +325,7 @@ def train_by_workers(collection: Collection, options: Options, run: Run) -> tupl
     width = len(columns.indices) if columns.are_few else columns.width
     refuse_too_large(width, len(ids), n_levels)
     refuse_large_sample(min(n, options.sample), len(ids))
-    fetched = _fetched(collection, draw(n, options.sample, run.seed), run)
+    fetched = _fetched(collection, draw_rows(n, options.sample, run.seed), run)
     if n <= options.sample:
         return train(fetched, options, run)
     submit, seeds = collection.executor.submit, (_seed(run.seed, number) for number in range(len(collection.data)))

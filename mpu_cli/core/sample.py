@@ -61,7 +61,7 @@ def may_be_unread(instances: Instances) -> bool:
     return bool(share >= _MANY_UNLABELLED and share ** (1 - each) < _TOO_MANY)
 
 
-def draw(n: int, size: int, seed: int) -> np.ndarray:
+def draw_rows(n: int, size: int, seed: int) -> np.ndarray:
     """Draw at most `size` of n instances without replacement; return their numbers, ascending."""
     return np.arange(n) if n <= size else np.sort(np.random.default_rng(seed).choice(n, size, replace=False))
 
@@ -124,7 +124,7 @@ class Sample:
     ) -> None:
         n, q = population.labels.shape
         self.population = population
-        self.run, self.pool, self.rows, self.share = run, pool, draw(n, size, run.seed), min(size / n, 1.0)
+        self.run, self.pool, self.rows, self.share = run, pool, draw_rows(n, size, run.seed), min(size / n, 1.0)
         self.columns, self.weights = np.arange(q), None if drawn is None else drawn[1]
         instances = population  # a copy of all instances would take as much memory
         if self.share < 1:

@@ -171,7 +171,7 @@ class Scored:
         return self.sample.answered(self.probabilities, self.sample.population.answers or Answers.none())
 
     def questions(self, n: int, allowed: np.ndarray | None = None) -> questions.Questions:
-        """Draw at most n questions, by `core.frequency.questions.draw`, on cells that are not verified.
+        """Draw at most n questions, by `core.frequency.questions.draw_questions`, on cells that are not verified.
 
         `allowed`: bool, shape (q,): the labels that may be asked about. None: all.
         Raises DataError (labels are annotated in complete label sets only).
@@ -184,7 +184,7 @@ class Scored:
             truth = questions.fit(cells, answers, None if alone is None else alone.c).truth
         if allowed is not None:
             cells = replace(cells, open=cells.open & allowed[cells.columns])
-        drawn = questions.draw(cells, n, self.sample.run.seed, truth)
+        drawn = questions.draw_questions(cells, n, self.sample.run.seed, truth)
         return replace(drawn, rows=self.sample.rows[drawn.rows], columns=cells.columns[drawn.columns])
 
 
@@ -306,7 +306,7 @@ def suggest(
     return replace(best, probabilities=correction(best.probabilities))
 
 
-def missing_labels(
+def count_missing_labels(
     annotated: csr_array,
     frequency: LabelFrequency,
     estimates: Estimates = Estimates(),  # noqa: B008
@@ -319,7 +319,7 @@ def missing_labels(
     Returns: `of_labels`: arrays of shape (q,), NaN for unknown ends; `of_all`: numbers.
 
     >>> annotated = csr_array(np.arange(100)[:, None] < 30)
-    >>> of_labels, of_all = missing_labels(annotated, LabelFrequency.of(0.75, annotated.shape))
+    >>> of_labels, of_all = count_missing_labels(annotated, LabelFrequency.of(0.75, annotated.shape))
     >>> of_labels.expected.tolist(), of_all.expected, round(of_all.low, 1), round(of_all.high, 1)
     ([10.0], 10.0, 4.0, 16.0)
     """

@@ -33,16 +33,16 @@ from mpu_cli.core.implications import Implications
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.core.predictions import Cells, Predictions, values_at
 from mpu_cli.core.problem import Answers, HowDecided, Problem, Verdict, VerifiedLabels
-from mpu_cli.core.sample import Estimates, draw
+from mpu_cli.core.sample import Estimates, draw_rows
 from mpu_cli.core.validation import deal, without
 from mpu_cli.people.posteriors import (
     Choice,
     Count,
     Evidence,
     FillingIn,
+    count_missing_labels,
     found_labels,
     log_odds,
-    missing_labels,
     posterior_at,
     posterior_blocks,
     suggest,
@@ -94,7 +94,7 @@ def given_other_labels(evidence: Evidence, annotated: csr_array, run: Run = DEFA
 
     def predict_fold(rows: np.ndarray) -> None:
         others = without(rows, n)
-        others = others[draw(len(others), min(_MOST_INSTANCES, _MOST_CELLS // q), run.seed)]
+        others = others[draw_rows(len(others), min(_MOST_INSTANCES, _MOST_CELLS // q), run.seed)]
         given = _fit_to_others(probabilities[others], positive[others], frequency.rows(others))
         for block in _blocks(len(rows), q):
             p = probabilities[rows[block]]
@@ -531,7 +531,7 @@ def find(
         probabilities = given_other_labels(evidence, labels, run)
     found = found_labels(labels, frequency).nnz
     with run.step("listing labels"):
-        of_labels, of_all = missing_labels(labels, evidence.frequency, estimates)
+        of_labels, of_all = count_missing_labels(labels, evidence.frequency, estimates)
         claims = Claims.of(probabilities, problem, evidence, choice, implied)
         is_by_annotations = estimates.is_known and estimates.reviewed is None
         is_by_decisions = is_by_annotations and claims.decided is not None  # on lists; they outweigh c

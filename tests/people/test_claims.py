@@ -11,7 +11,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.problem import Answers, HowDecided, Problem, VerifiedLabels
 from mpu_cli.core.sample import Estimates
-from mpu_cli.people.posteriors import Choice, Evidence, missing_labels, posterior_at, suggest
+from mpu_cli.people.posteriors import Choice, Evidence, count_missing_labels, posterior_at, suggest
 from mpu_cli.people.suggestions import Claims, Decided, by_answers, find
 from tests.slow import slow
 
@@ -143,7 +143,7 @@ def test_before_any_decision_how_many_are_missing_is_by_c_alone_and_how_many_are
     estimates = Estimates(estimate=FrequencyEstimate(0.8, (0.5, 1.0), np.zeros(1, int), predictable=True))
     evidence = Evidence(p, LabelFrequency.of(0.8, (300, 1)), estimates=estimates)
     found = find(evidence, Problem(csr_array((300, 1)), labels), np.ones(1, int), Choice(top=30))
-    assert found.of_all == missing_labels(labels, evidence.frequency, estimates)[1]
+    assert found.of_all == count_missing_labels(labels, evidence.frequency, estimates)[1]
     assert found.of_all.low == 0 < 1 < found.right.low < 25 < found.right.high
 
 
@@ -195,7 +195,7 @@ def test_probabilities_add_up_to_what_is_missing_and_are_right(sparse, depth):
     by = by_answers(predictions, labels, frequency, answers, reviewed)
     listed = suggest(predictions, labels, frequency, Choice(), correction=at_expected_c(by))
     right = true[listed.rows, listed.columns]
-    missing = missing_labels(labels, frequency, Estimates(reviewed=reviewed))[1]
+    missing = count_missing_labels(labels, frequency, Estimates(reviewed=reviewed))[1]
     verified = at_expected_c(by)(posterior_at(p, frequency, answers.rows, answers.columns)).sum()
     assert listed.probabilities.sum() + verified == pytest.approx(missing.expected, rel=0.02)
     assert missing.low < right.sum() + answers.true.sum() < missing.high

@@ -10,7 +10,7 @@ from mpu_cli.core.predictions import Cells
 from mpu_cli.core.problem import VerifiedLabels
 from mpu_cli.core.sample import Estimates
 from mpu_cli.people import posteriors
-from mpu_cli.people.posteriors import Choice, missing_labels, suggest, unannotated_posterior, worth_filling_in
+from mpu_cli.people.posteriors import Choice, count_missing_labels, suggest, unannotated_posterior, worth_filling_in
 
 N, Q = 60, 7
 
@@ -70,7 +70,7 @@ def test_what_is_left_out(problem):
 
 def test_nothing_is_missing_where_all_is_annotated(problem):
     probabilities, annotated, _ = problem
-    of_labels, of_all = missing_labels(annotated, LabelFrequency.of(1.0, (N, Q)))
+    of_labels, of_all = count_missing_labels(annotated, LabelFrequency.of(1.0, (N, Q)))
     assert not of_labels.expected.any()
     assert (of_all.expected, of_all.low, of_all.high) == (0, 0, 0)
     assert not len(suggest(probabilities, annotated, LabelFrequency.of(1.0, (N, Q)), Choice()))
@@ -79,7 +79,7 @@ def test_nothing_is_missing_where_all_is_annotated(problem):
 def test_what_is_complete_is_not_missing_and_what_is_found_is():
     annotated = csr_array(np.arange(100)[:, None] < [50, 50])
     verified = VerifiedLabels.of((100, 2), true=(range(60, 70), [0] * 10), complete=range(25))
-    of_labels, _ = missing_labels(annotated, LabelFrequency.of(0.5, (100, 2), verified))
+    of_labels, _ = count_missing_labels(annotated, LabelFrequency.of(0.5, (100, 2), verified))
     assert of_labels.expected.tolist() == [25, 25]
 
 
@@ -111,10 +111,10 @@ def test_intervals_of_counts_hold_where_c_is_near_either_end_of_its_interval(tru
         Estimates(earlier=EarlierEstimate(np.full(3, 0.5), 0.5, (0.4, 0.6))),
     )
     missing = truth & ~annotated.toarray()
-    of_labels, of_all = missing_labels(annotated, frequency, estimates)
+    of_labels, of_all = count_missing_labels(annotated, frequency, estimates)
     assert of_all.low <= missing.sum() <= of_all.high
     assert np.isnan([of_labels.low, of_labels.high]).all()  # c of single labels is not known so well
-    chance_alone = missing_labels(annotated, frequency)[1]
+    chance_alone = count_missing_labels(annotated, frequency)[1]
     assert not chance_alone.low <= missing.sum() <= chance_alone.high
 
 
@@ -122,7 +122,7 @@ def test_where_labels_differ_the_interval_is_that_of_c_of_all():
     """At its upper end of 1, nothing is missing."""
     annotated, rates = csr_array(np.arange(1000)[:, None] < [300, 100]), np.array([0.75, 0.25])
     ends = [
-        missing_labels(
+        count_missing_labels(
             annotated, LabelFrequency.of(rates, (1000, 2)), Estimates(earlier=EarlierEstimate(rates, 0.5, of))
         )[1]
         for of in ((0.4, 1.0), (0.4, 0.8))
@@ -134,11 +134,13 @@ def test_no_fewer_are_missing_than_were_found():
     """All 100 true cells of a label are decided, and c says that only 10 labels are missing."""
     annotated = csr_array(np.arange(200)[:, None] < np.array([[90, 45]]))
     verified = VerifiedLabels.of((200, 2), true=(np.arange(50, 150), np.ones(100, int)))
-    of_labels, of_all = missing_labels(annotated, LabelFrequency.of(0.9, (200, 2), verified))
+    of_labels, of_all = count_missing_labels(annotated, LabelFrequency.of(0.9, (200, 2), verified))
     assert of_labels.expected == pytest.approx([10, 100])
     assert (of_all.low, of_all.expected) == (100, 110)
 
 
 def test_the_total_is_that_of_labels_whose_cells_limit_it():
-    of_labels, of_all = missing_labels(csr_array(np.arange(60)[:, None] < [28, 37]), LabelFrequency.of(0.5, (60, 2)))
+    of_labels, of_all = count_missing_labels(
+        csr_array(np.arange(60)[:, None] < [28, 37]), LabelFrequency.of(0.5, (60, 2))
+    )
     assert (of_labels.expected.tolist(), of_all.expected) == ([28, 23], 51)

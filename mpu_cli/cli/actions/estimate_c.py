@@ -32,7 +32,7 @@ from mpu_cli.core.sample import Estimates, refuse_two_frequencies
 from mpu_cli.errors import InputError, counted
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
 from mpu_cli.inputs.training_data import Sources, TrainingData, read_training_data
-from mpu_cli.people.posteriors import Count, Scored, missing_labels
+from mpu_cli.people.posteriors import Count, Scored, count_missing_labels
 from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
@@ -147,7 +147,7 @@ def _missing(estimates: Estimates, data: TrainingData) -> tuple[Count, Count]:
     of_file = slice(data.instances_of_file)
     frequency = estimates.frequency(data).rows(of_file)
     frequency = replace(frequency, verified=frequency.verified and frequency.verified.of_single_cells())
-    return missing_labels(data.labels[of_file], frequency, estimates)
+    return count_missing_labels(data.labels[of_file], frequency, estimates)
 
 
 def by_people(found: dict[str, Any]) -> list[str]:

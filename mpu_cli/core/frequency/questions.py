@@ -271,7 +271,7 @@ def _moved(rows: np.ndarray, by: np.ndarray) -> np.ndarray:
     return low * (1 - part) + high * part
 
 
-def draw(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Questions:
+def draw_questions(cells: ScoredCells, n: int, seed: int, truth: Truth | None = None) -> Questions:
     """Draw cells to ask about, more where answers are more informative.
 
     Systematic sampling (Madow 1949), label by label, in random order within a label:
@@ -372,7 +372,7 @@ def forecast(
     def width(n: int) -> float:
         found = []
         for seed in range(SIMULATIONS):
-            asked = draw(cells, n, seed, truth)
+            asked = draw_questions(cells, n, seed, truth)
             simulated = np.random.default_rng(seed).random(len(asked)) < asked.probabilities
             more = answers.joined(Answers(asked.rows, asked.columns, simulated))
             found.append(fit(cells, more, automatic, reviewed).width)

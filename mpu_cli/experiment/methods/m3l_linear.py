@@ -34,7 +34,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import refuse_beyond_free
 from mpu_cli.core.problem import kin_of
-from mpu_cli.core.sample import draw
+from mpu_cli.core.sample import draw_rows
 from mpu_cli.core.selection import climb
 from mpu_cli.core.sgd import COSTS
 from mpu_cli.core.thresholds import expected_f1
@@ -268,7 +268,7 @@ class Method:
         )
         extended = csr_array(hstack([X, csr_array(np.ones((n, 1), np.float32))], format="csr"))
         if self.cost is None:
-            rows = draw(n, _SAMPLE, self.run.seed)
+            rows = draw_rows(n, _SAMPLE, self.run.seed)
             unit = 1 / Features.of(X[rows]).mean_squared_norm()
             _, bound = self.choose(self.out_of_fold_f1(LinearSpace(extended[rows]), X[rows], S[rows]), unit)
         else:

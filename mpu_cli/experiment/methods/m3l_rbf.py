@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.predictions import refuse_beyond_free
-from mpu_cli.core.sample import draw
+from mpu_cli.core.sample import draw_rows
 from mpu_cli.core.selection import WORTHWHILE
 from mpu_cli.errors import OverflowingError
 from mpu_cli.experiment.methods import m3l_linear
@@ -79,7 +79,7 @@ class Method(m3l_linear.Method):
         )
         widths = [width / mean_squared_distance(X) for width in _WIDTHS] if self.gamma is None else [self.gamma]
         if self.cost is None:
-            rows = draw(n, _SAMPLE, self.run.seed)
+            rows = draw_rows(n, _SAMPLE, self.run.seed)
             self.gamma, bound = self._choose(X[rows], S[rows], widths)
         else:
             self.gamma, bound = widths[0], HAMMING * self.cost

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 
-from mpu_cli.core.frequency.questions import ScoredCells, draw, fit, forecast, from_people
+from mpu_cli.core.frequency.questions import ScoredCells, draw_questions, fit, forecast, from_people
 from mpu_cli.core.problem import Answers, Problem, VerifiedLabels
 from tests.core.simulated import as_labels
 from tests.core.verified import complete_review
@@ -31,7 +31,7 @@ def answer(questions, Y):
 
 
 def asked(Y, cells, n, seed=0):
-    return answer(draw(cells, n, seed), Y)
+    return answer(draw_questions(cells, n, seed), Y)
 
 
 def one(posterior, outside=0.1):
@@ -41,12 +41,12 @@ def one(posterior, outside=0.1):
 
 def test_questions_are_on_open_cells_and_each_is_asked_once():
     _, S, cells = collection(np.full(5, 0.5))
-    questions = draw(cells, 200, seed=1)
+    questions = draw_questions(cells, 200, seed=1)
     assert len(questions) == 200
     assert not S[questions.rows, questions.columns].any()
     assert len(set(zip(questions.rows.tolist(), questions.columns.tolist(), strict=True))) == 200
     assert ((questions.chance > 0) & (questions.chance <= 1)).all()
-    again, other = draw(cells, 200, seed=1), draw(cells, 200, seed=2)
+    again, other = draw_questions(cells, 200, seed=1), draw_questions(cells, 200, seed=2)
     assert_array_equal(questions.rows, again.rows)
     assert set(questions.rows.tolist()) != set(other.rows.tolist())
 
@@ -56,7 +56,7 @@ def test_cells_are_drawn_with_the_probabilities_that_are_written():
     _, _, cells = collection(np.array([0.3, 0.6]), n=60)
     times, chance = np.zeros(cells.scores.shape), np.zeros(cells.scores.shape)
     for seed in range(400):
-        questions = draw(cells, 20, seed)
+        questions = draw_questions(cells, 20, seed)
         times[questions.rows, questions.columns] += 1
         chance[questions.rows, questions.columns] = questions.chance
     seen = times > 0
@@ -79,20 +79,20 @@ def test_as_many_labels_are_missing_as_the_frequencies_of_labels_say(n):
 
 def test_no_more_is_asked_than_there_is():
     _, _, cells = collection(np.array([0.5]), n=40)
-    questions = draw(cells, 1000, seed=0)
+    questions = draw_questions(cells, 1000, seed=0)
     assert 0 < len(questions) <= cells.open.sum()
     assert_array_equal(questions.chance, 1)
-    assert len(draw(replace(cells, open=np.zeros_like(cells.open)), 10, seed=0)) == 0
+    assert len(draw_questions(replace(cells, open=np.zeros_like(cells.open)), 10, seed=0)) == 0
 
 
 def test_next_questions_are_others_and_by_the_answers():
     Y, _, cells = collection(np.full(4, 0.9), n=3000)
-    first = draw(cells, 100, seed=0)
+    first = draw_questions(cells, 100, seed=0)
     still_open = cells.open.copy()
     still_open[first.rows, first.columns] = False
     cells = replace(cells, open=still_open)
     fitted = fit(cells, answer(first, Y))
-    second = draw(cells, 100, 0, fitted.truth)
+    second = draw_questions(cells, 100, 0, fitted.truth)
     assert not cells.open[first.rows, first.columns].any()
     assert cells.open[second.rows, second.columns].all()
     scores = cells.scores[second.rows, second.columns]
@@ -200,7 +200,7 @@ def test_scores_without_a_doubt(extreme):
     c, (low, high) = one(fitted)
     assert 0 < low < c < high < 1
     assert np.isfinite(fitted.by_label.mean()).all()
-    draw(cells, 5, 0, fitted.truth)
+    draw_questions(cells, 5, 0, fitted.truth)
 
 
 @pytest.mark.parametrize(("simulations", "lowest", "highest"), [(40, 0.8, 1.0), *slow((300, 0.85, 0.95))])

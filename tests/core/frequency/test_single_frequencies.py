@@ -19,7 +19,7 @@ from mpu_cli.core.frequency.single_frequencies import (
     of_all_groups,
 )
 from mpu_cli.core.problem import InstanceGroups, VerifiedLabels
-from mpu_cli.people.posteriors import missing_labels
+from mpu_cli.people.posteriors import count_missing_labels
 from tests.core.frequency.cells import estimate
 from tests.core.frequency.test_estimators import beside, separable
 from tests.core.simulated import as_labels, linear_problem
@@ -225,8 +225,8 @@ def test_counts_are_those_of_each_group_alone():
     parts = [csr_array(S[one]) for one in rows]
     expected = sum(one.true_labels(part) for one, part in zip(alone, parts, strict=True))
     assert_allclose(whole.true_labels(S), expected)
-    missing = [missing_labels(part, one)[1].expected for one, part in zip(alone, parts, strict=True)]
-    assert missing_labels(S, whole)[1].expected == pytest.approx(sum(missing))
+    missing = [count_missing_labels(part, one)[1].expected for one, part in zip(alone, parts, strict=True)]
+    assert count_missing_labels(S, whole)[1].expected == pytest.approx(sum(missing))
     for one, of_group in zip(alone, rows, strict=True):
         assert_allclose(whole.rows(of_group).of_cells(slice(None)), one.of_cells(slice(None)))
 
