@@ -363,8 +363,9 @@ def training_files(*others: click.Option) -> Group:
         option(
             "--implied RULES",
             FILE,
-            "Labels that imply others: a file with two columns, narrower and broader label. Default: from the "
-            "thesaurus of `mpu vectorize --labels`.",
+            "Labels that imply others: a file with two columns, narrower and broader label. If nearly all implied "
+            "labels are annotated, they count as filled in, and not for c. Others are not suggested, nor learned as "
+            "true. Default: from the thesaurus of `mpu vectorize --labels`.",
         ),
         *_NAMES,
         *_READING,

@@ -34,7 +34,7 @@ from mpu_cli.inputs.side_tables import (
     read_scores,
 )
 from mpu_cli.names.label_names import LabelNames, RecordIds
-from mpu_cli.names.naming import BESIDE, FILLED, Naming, find_broader, read_implications, there
+from mpu_cli.names.naming import BESIDE, FILLED, Naming, find_broader, is_kept, read_implications, there
 from mpu_cli.review import decisions, matching
 from mpu_cli.review.decisions import label_text
 from mpu_cli.runtime.files import State, state_of
@@ -428,6 +428,8 @@ _FEWEST_IMPLIED, _SWAPPED = 20, 0.5  # below these, annotations do not reveal wh
 def _with_implications(data: TrainingData, implications: Implications, rules: str | Path) -> TrainingData:
     """Add rules for implied labels; mark implied labels among the annotations as verified by implication."""
     labels = data.labels
+    if not (is_kept(rules) or np.isin(data.ids, [*implications.next_broader()]).any()):
+        _log.warning(f"{shown(rules)}: no narrower label, in the first column, is one of the data; give their rules")
     now, swapped, n = implications.agreement(labels, data.ids)
     if n >= _FEWEST_IMPLIED and swapped >= _SWAPPED and swapped >= 2 * now:
         _log.warning(
