@@ -240,8 +240,7 @@ def draw_sample(population: Instances, options: FrequencyOptions, run: Run, per_
         pool = np.searchsorted(columns, drawn[0])
         drawn = columns, np.ones(len(columns))
     refuse_large_sample(min(n, options.sample), q if drawn is None else len(drawn[0]))
-    folds = options.folds or usual_folds(n, q)
-    return Sample(population, options.sample, folds, run, drawn, pool)
+    return Sample(population, options.sample, usual_folds(n, q, options.folds), run, drawn, pool)
 
 
 # From this share of repeated instances on, a warning is shown.

@@ -276,7 +276,7 @@ def choose_hyper_parameters(
     return HyperParameters(
         c=rates,
         settings=settings,
-        folds=options.folds or usual_folds(n, q) or default_folds(n),
+        folds=usual_folds(n, q, options.folds) or default_folds(n),
         prune=prune,
         estimates=estimates,
         held_out=held_out,

@@ -29,6 +29,7 @@ from mpu_cli.core.options import MACRO_F1, PER_LABEL, Options
 from mpu_cli.core.predictions import FEW_LABELS, Block, Predictions, SourceModels, Top, count_positives, strata_of
 from mpu_cli.core.problem import Instances
 from mpu_cli.core.sgd import LearningTask, Split, learn_labels, model_of_unlearned_labels
+from mpu_cli.errors import DataError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 _ROWS = 1 << 14
@@ -44,9 +45,14 @@ def default_folds(n: int) -> int:
     return 5 if n <= 50_000 else 3 if n <= 200_000 else 2
 
 
-def usual_folds(n: int, q: int) -> int | None:
-    """Return the number of folds for choosing settings; None: by the number of instances in the sample."""
-    return _FOLDS_OF_MANY if q > FEW_LABELS and n <= _FEW_INSTANCES else None
+def usual_folds(n: int, q: int, wanted: int | None = None) -> int | None:
+    """Return the number of folds for choosing settings; None: by the number of instances in the sample.
+
+    Raises DataError (more folds are wanted than there are instances).
+    """
+    if wanted is not None and wanted > n:
+        raise DataError(f"{wanted:,} folds need at least {wanted:,} instances, not {n:,}; give fewer folds")
+    return wanted or (_FOLDS_OF_MANY if q > FEW_LABELS and n <= _FEW_INSTANCES else None)
 
 
 def deal(n: int, m: int, seed: int, kin: np.ndarray | None = None) -> list[np.ndarray]:

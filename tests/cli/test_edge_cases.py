@@ -29,6 +29,11 @@ def test_data_without_a_feature(run, file, command):
     assert "no instance has a feature" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["train", "estimate-c", "suggest"])
+def test_more_folds_than_instances_are_refused(run, file, command):
+    assert "not 40" in message(run(command, file("1 1:1\n2 2:1\n" * 20, "x.svm"), "--folds", 41))
+
+
 def test_eta0_is_the_one_that_is_given(run, file):
     """Also an eta0 that is never tried, with a C that is chosen, on a sample."""
     source = file("".join(f"{i % 2} {i % 2 + 1}:1 {i % 5 + 3}:0.5\n" for i in range(60)), "x.svm")

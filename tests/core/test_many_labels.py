@@ -264,7 +264,7 @@ def test_a_block_of_many_labels_is_refused_with_its_size(monkeypatch, levels, fe
 
 def test_many_labels_are_not_refused_for_what_all_of_their_weights_would_take(monkeypatch):
     monkeypatch.setattr(predictions, "machine_memory", lambda: 4 * 600 * 1000 - 1)
-    model, _ = train(Problem(*full(1000)), Options(**QUICK, levels=1))
+    model, _ = train(Problem(*full(1000)), Options(**QUICK | {"folds": 2}, levels=1))
     assert model.levels[0].weights.shape == (1000, 600)
 
 
