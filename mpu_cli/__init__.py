@@ -1,7 +1,8 @@
 """Multi-label learning when some of the training labels are missing.
 
 Everything below raises ValueError if an argument has the wrong shape, type, value or range, or if no label is
-annotated; and MpuError if the data are too large for the memory, or the features for 32-bit numbers.
+annotated; TypeError if scikit-learn finds a number instead of an array, or a class instead of an estimator; and
+MpuError if the data are too large for the memory, or the features for 32-bit numbers.
 
 The names are imported when they are first used, so that ``import mpu_cli`` takes no time.
 """

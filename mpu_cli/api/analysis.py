@@ -221,8 +221,9 @@ def missing_labels(
     Returns
     -------
     Cells
-        `rows`, `columns`, and `probabilities`: Pr(y=1 | x, s=0). If c is given, these add up to the number of missing
-        labels that it implies, over all cells.
+        `rows`, `columns`, and `probabilities`: Pr(y=1 | x, s=0). If c is given, these add up to about the number of
+        missing labels that it implies, over all cells; to fewer if c is below the annotated share of the
+        cells with the highest scores.
 
     Examples
     --------

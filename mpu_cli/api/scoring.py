@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -187,7 +186,7 @@ def ranking_metrics(
     listed = arrays.checked(scores, "scores", dtype=[np.float64, np.float32])  # rounded, different ones would tie
     listed = as_csr(listed) if issparse(listed) else stored(listed)
     truth, listed, unknown = arrays.compared(y_true, "y_true", listed, "scores have", ignored)
-    cutoffs = tuple(checked(Integer(1), "k", cutoff) for cutoff in ((k,) if isinstance(k, int | Integral) else k))
+    cutoffs = tuple(checked(Integer(1), "k", cutoff) for cutoff in np.atleast_1d(np.asarray(k, object)))
     known = slice(None) if unknown is None else np.flatnonzero(np.diff(unknown.indptr) < truth.shape[1])
     plain, weighted = RankingMetrics(cutoffs), PropensityScoredMetrics(cutoffs)
     plain.add(truth[known], listed[known])

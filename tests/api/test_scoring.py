@@ -78,6 +78,7 @@ def test_propensities_of_an_indicator_matrix():
         (corrected_metrics, ([[1]], [[0.5]], 0.5), {}),
         (corrected_metrics, ([[1]], [[1]], 0), {}),
         (corrected_metrics, ([[1]], [[1]], "auto"), {}),
+        (ranking_metrics, ([[1]], [[1]]), {"k": 1.5}),
     ],
 )
 def test_what_is_refused(function, arguments, options):
