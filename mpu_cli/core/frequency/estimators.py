@@ -233,8 +233,8 @@ def estimate(cells: CountedCells, method: str = "bbe", replicates: int = 0, seed
     n, q = cells.annotated.shape
     if not cells.annotated.any():
         raise DataError(
-            f"the {counted(n, 'instance')} drawn, leaving out complete instances and ignored cells, have no annotation "
-            "to estimate c from: draw more instances, or give c"
+            f"there is no annotation to estimate c from in the {counted(n, 'instance')} drawn, leaving out complete "
+            "instances and ignored cells: draw more instances, or give c"
         )
     informative = cells.informative()
     cells = cells.of_labels(informative)
