@@ -92,6 +92,10 @@ _NO_VECTORS = (
         f"a line of words; if it is a heading, remove it: sed 1d; if labels are words, {PAGE}",
     ),
     (rb"__label__", f"fastText data; {PAGE}"),
+    (
+        rb"(?:[-+0-9.,: \t]*[ \t])?(?:'[^\s|]*)?\|",
+        "Vowpal Wabbit data; if features are numbers, remove the bars and the names at them: sed 's/[^ ]*|[^ ]*//g'",
+    ),
     (rb"%|\s*@(?i:relation|attribute|data)\b", f"ARFF data, or a matrix; {PAGE}"),
     (rb"\s*(?:\{|\[\s*(?:[\[{\"]|\Z))", "JSON; mpu vectorize makes LIBSVM data of texts in JSON lines"),
     (
