@@ -48,9 +48,9 @@ def default_folds(n: int) -> int:
 def usual_folds(n: int, q: int, wanted: int | None = None) -> int | None:
     """Return the number of folds for choosing settings; None: by the number of instances in the sample.
 
-    Raises DataError (more folds are wanted than there are instances).
+    Raises DataError (more folds are wanted than there are instances, and more than two).
     """
-    if wanted is not None and wanted > n:
+    if wanted is not None and wanted > max(n, 2):
         raise DataError(f"{wanted:,} folds need at least {wanted:,} instances, not {n:,}; give fewer folds")
     return wanted or (_FOLDS_OF_MANY if q > FEW_LABELS and n <= _FEW_INSTANCES else None)
 
