@@ -460,7 +460,9 @@ def _reason(error: BaseException) -> str:
         cause = error.__cause__
         # fsspec reports any HTTP error, and a missing answer, as a file that does not exist.
         return "there is no such file" if cause is None or getattr(cause, "status", None) == 404 else _reason(cause)
-    text = " ".join(without_secrets(str(error)).split())
+    status = getattr(error, "status", None)  # an HTTP error, whose text would repeat the URL
+    said = str(error) if status is None else f"{status or ''} {getattr(error, 'message', '')}"
+    text = " ".join(without_secrets(said).split())
     return f"{text or 'no answer'} ({type(error).__name__})"
 
 
