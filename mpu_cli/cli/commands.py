@@ -33,7 +33,7 @@ from mpu_cli.cli.options import (
 )
 from mpu_cli.cluster import EXPECTED, Address
 from mpu_cli.core.options import FrequencyOptions, Options
-from mpu_cli.errors import CONTROL, MpuError
+from mpu_cli.errors import CONTROL
 from mpu_cli.experiment import method_names
 from mpu_cli.runtime.options import (
     LARGEST_POSITIVE,
@@ -268,11 +268,8 @@ def methods_of(text: str) -> tuple[str, ...]:
         raise ValueError("duplicate method")
     if CONTROL.search(text):
         raise ValueError("the name of a method contains a control character")
-    try:
-        for label in labels:
-            make(label, DEFAULT_RUN)
-    except MpuError as error:
-        raise ValueError(str(error)) from None
+    for label in labels:
+        make(label, DEFAULT_RUN)
     return tuple(labels)
 
 

@@ -230,7 +230,7 @@ KNOWLEDGE = "groups fully_labelled implied zero_based label_features prior"
 
 
 class Parsed(click.ParamType):
-    """A value parsed from a text by a function, whose ValueError explains a bad text. Shells complete the words."""
+    """A value parsed from a text by a function, whose error explains a bad text. Shells complete the words."""
 
     def __init__(self, name: str, parse: Callable[[str], Any], words: tuple[str, ...] = ()) -> None:
         self.name, self.parse, self.words = name, parse, words
@@ -239,7 +239,7 @@ class Parsed(click.ParamType):
         """Parse a text; return a default unchanged."""
         try:
             return self.parse(value) if isinstance(value, str) else value
-        except ValueError as error:
+        except (ValueError, MpuError) as error:
             self.fail(str(error), param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:

@@ -57,7 +57,7 @@ def make(label: str, run: Run) -> Any:
         method = made(**options, run=run) if takes_run else made(**options)
     except (Exception, SystemExit) as error:  # an MpuError, or any error from external classes
         raise MpuError(f"{label}: {one_line(str(error))}") from error
-    if hasattr(method, "get_params"):
+    if hasattr(method, "__sklearn_tags__"):
         return Classifiers(method, label, run)
     if lacking := [needed for needed in ("fit(X, S)", "predict(X)") if not hasattr(method, needed.partition("(")[0])]:
         raise MpuError(f"{label}: {type(method).__name__} has no {' and no '.join(lacking)}")
