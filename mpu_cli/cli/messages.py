@@ -200,6 +200,9 @@ def print_groups(rows: list[dict[str, Any]] | None) -> None:
         print_rates(sorted(rows, key=itemgetter("c")), ["group", "instances", "annotations"], 0)
 
 
+_NOTES = {"pooled": "c is not its own", "unreliable": "unreliable"}  # on a label
+
+
 def print_rates(rows: list[dict[str, Any]], names: list[str], digits: int) -> None:
     """Print c of groups or labels, with its interval and the number of missing labels, after the name columns."""
     table = [
@@ -208,7 +211,7 @@ def print_rates(rows: list[dict[str, Any]], names: list[str], digits: int) -> No
             *(row["interval"] or ["", ""]),
             "unknown" if row["missing"] is None else f"{row['missing']:,.{digits}f}",
             "c is only assumed" * (row["missing"] is None)
-            or ", ".join(["c is not its own"] * row["pooled"] + ["unreliable"] * row.get("unreliable", False)),
+            or ", ".join(note for name, note in _NOTES.items() if row.get(name)),
         ]
         for row in rows
     ]

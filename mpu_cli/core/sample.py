@@ -29,7 +29,16 @@ from mpu_cli.core.frequency.single_frequencies import (
 )
 from mpu_cli.core.options import ASSUMPTION_OF_GROUPS, FrequencyOptions
 from mpu_cli.core.predictions import FEW_LABELS, refuse_large_sample, values_at
-from mpu_cli.core.problem import Answers, Instances, Problem, Verdict, counts_by_chance, kin_of, least_frequencies
+from mpu_cli.core.problem import (
+    Answers,
+    InstanceGroups,
+    Instances,
+    Problem,
+    Verdict,
+    counts_by_chance,
+    kin_of,
+    least_frequencies,
+)
 from mpu_cli.core.sgd import LearningTask, Settings, cost_for, default_settings
 from mpu_cli.core.side_information import Prior
 from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold, fold_numbers, usual_folds
@@ -178,11 +187,16 @@ class Sample:
         """Return whether each instance has a label, or is known to have none: bool, shape (n,)."""
         return LabelFrequency.of(1.0, self.labels.shape, self.verified).labelled(self.labels)
 
+    @property
+    def has_all_annotated(self) -> bool:
+        """Whether all annotated labels are in the sample."""
+        return self.weights is None or not (self.weights > 1).any()
+
     def calibrated(self, probabilities: np.ndarray) -> np.ndarray | None:
-        """Return naive probabilities, calibrated; None if not all annotated labels are in the sample."""
+        """Return naive probabilities, calibrated; None if no label is annotated."""
         frequency = LabelFrequency.naive(self.labels.shape, self.verified)
         calibration = calibrate(HeldOut(probabilities, self.labels, frequency))
-        if calibration is None or (self.weights is not None and (self.weights > 1).any()):
+        if calibration is None:
             return None
         calibrated = calibration(probabilities)
         calibrated[frequency.ignored()] = 0
@@ -210,8 +224,25 @@ class Sample:
         It is learned from the cells whose annotation was left to chance (`VerifiedLabels.left_to_chance`).
         """
         frequency = LabelFrequency.naive(self.labels.shape, self.verified)
-        settings = replace(default_settings(self.features), cost=cost_for(self.features, _NAIVE_COST))
-        return dense_out_of_fold(self.task(frequency, settings), self.fold_rows, tick)
+        return dense_out_of_fold(self.task(frequency, self._naive_settings), self.fold_rows, tick)
+
+    @property
+    def _naive_settings(self) -> Settings:
+        return replace(default_settings(self.features), cost=cost_for(self.features, _NAIVE_COST))
+
+    def told(self, groups: InstanceGroups) -> np.ndarray:
+        """Estimate the share of the variance of belonging to each group that features explain: float64, (groups,).
+
+        1 if there are no features.
+        """
+        if not self.features.squared_norms.any():
+            return np.ones(len(groups.names))
+        members = groups.of_instances[:, None] == np.arange(len(groups.names))
+        naive = LabelFrequency.of(1.0, members.shape)
+        task = LearningTask(self.features, csr_array(members), naive, self._naive_settings, self.run)
+        found = dense_out_of_fold(task, self.fold_rows)
+        together = [np.corrcoef(pair)[0, 1] for pair in zip(members.T, found.T, strict=True)]
+        return np.nan_to_num(np.maximum(together, 0)) ** 2
 
 
 def _without_labels(probabilities: np.ndarray) -> np.ndarray:
@@ -385,11 +416,12 @@ def estimate_frequency(
         return replace(before, reviewed=from_people(population))
     probabilities = sample.naive_probabilities(tick) if scores is None else scores
     calibrated = sample.calibrated(probabilities)
-    read = 1.0 if calibrated is None else sample.share_read(calibrated)
+    of_all_labels = calibrated if sample.has_all_annotated else None
+    read = 1.0 if of_all_labels is None else sample.share_read(of_all_labels)
     verified = sample.verified
     if population.answers is not None and verified is not None:  # from annotations alone
         verified = replace(verified, cells=only_entries(verified.cells, verified.cells.data != Verdict.FALSE))
-    cells = CountedCells.of(probabilities, sample.labels, verified, fold_numbers(sample.fold_rows), calibrated)
+    cells = CountedCells.of(probabilities, sample.labels, verified, fold_numbers(sample.fold_rows), of_all_labels)
     cells = cells.of_labels(np.arange(len(sample.columns))[sample.pool])
     is_of_some = read < 1 and population.groups is None
     if is_of_some:  # c comes from the instances with labels
@@ -412,8 +444,9 @@ def estimate_frequency(
     if population.answers is not None:
         scored, answers = sample.answered(probabilities, population.answers)
         answered = replace(scored, single=None if single is None else single.c[sample.columns]), answers
-    if population.groups is not None and sample.groups is not None:
-        groups = estimate_groups(cells, sample.groups, of_sample)
+    if population.groups is not None and sample.groups is not None and calibrated is not None:
+        suggested = calibrated[:, sample.pool].sum(axis=1, dtype=float)
+        groups = estimate_groups(cells, sample.groups, of_sample, suggested, sample.told(sample.groups))
         annotated, known = population.labels, population.verified
         by_chance = annotated if known is None else known.without_implied(annotated)
         counts = population.groups.sums(np.diff(by_chance.indptr))

@@ -17,7 +17,6 @@ from mpu_cli.core.frequency.estimators import (
     NEARLY_COMPLETE,
     WIDEST,
     Z_90,
-    Z_95,
     CountedCells,
     FrequencyEstimate,
     estimate,
@@ -54,8 +53,7 @@ class SingleFrequencies:
 
     c: np.ndarray  # float64, shape (q,)
     intervals: np.ndarray  # float64, shape (q, 2): 90 %
-    # bool, shape (q,): whether c comes from other labels, since labels do not clearly differ or annotations are few; or
-    # from all small groups or instances
+    # bool, shape (q,): whether c comes from other labels, since labels do not clearly differ or annotations are few
     pooled: np.ndarray
     # bool, shape (q,): whether annotations of a group seem capped, so that c is unknown; empty for labels
     unknown: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
@@ -284,54 +282,47 @@ def _fit(x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, curve
     return (a, b), reached
 
 
-# A group with fewer annotations in the sample has no estimate of its own.
+# A group with fewer annotations in the sample has no estimate from its instances alone.
 FEWEST_OF_GROUP = 300
-# It is hardly annotated if it has fewer annotations than its instances suggest, by this factor, and by more than this
-# many standard deviations: there may be hundreds of groups.
-_FAR_FEWER, _NOT_BY_CHANCE = 1.5, 3.0
+# Standard error of log c by such an estimate, at least; where there is none; and of c of all groups.
+_LEAST_ERROR, _ERROR_WITHOUT, _ERROR_OF_ALL = 0.03, 2.0, 0.3
 
 
-def estimate_groups(cells: CountedCells, groups: InstanceGroups, of_all: FrequencyEstimate) -> SingleFrequencies:
-    """Estimate a label frequency for each group: docs/method.md, "Groups of instances"."""
+def estimate_groups(
+    cells: CountedCells, groups: InstanceGroups, of_all: FrequencyEstimate, suggested: np.ndarray, told: np.ndarray
+) -> SingleFrequencies:
+    """Estimate a label frequency for each group: docs/method.md, "Groups of instances".
+
+    log c is the mean, weighted by precision, of an estimate from the instances of the group alone, and of one from the
+    ratio of its annotations to the suggested ones. If features tell groups apart, these follow the annotations.
+
+    `suggested`: float64, shape (n,): the number of annotations that features suggest for each instance.
+    `told`: float64, shape (groups,): the share of the variance of belonging to a group that features explain.
+    """
     annotations, by_chance = (groups.sums(part.sum(axis=1)) for part in (cells.annotated, cells.left_to_chance))
-    large, each = annotations >= FEWEST_OF_GROUP, np.arange(len(annotations))
-
-    def of_some(which: np.ndarray) -> FrequencyEstimate:
-        return estimate(cells.rows(np.flatnonzero(which[groups.of_instances])))
-
-    own = {group: of_some(each == group) for group in each[large].tolist()}
-    known = np.array([group in own and own[group].label_cap is None for group in each.tolist()])
-    expected = np.zeros(len(each))
-    if cells.calibrated is not None and known.any():  # the annotations of each group, if it had c of the large ones
-        expected = groups.sums(cells.calibrated.sum(axis=1, where=cells.left_to_chance, dtype=float))
-        expected *= annotations[known].sum() / expected[known].sum()
-    hardly = ~large & (_FAR_FEWER * (annotations + _NOT_BY_CHANCE * np.sqrt(annotations + 1)) < expected)
-    small, rest = ~large & ~hardly, of_all
-    if annotations[small].sum() >= FEWEST_OF_GROUP:
-        rest = of_some(small)
-    elif hardly.any():
-        rest = of_some(~hardly)
-    estimates = [own.get(group, rest) for group in each.tolist()]
-    c, intervals = np.array([one.c for one in estimates]), np.array([one.interval for one in estimates])
-    unknown = np.array([one.label_cap is not None for one in estimates])
-    if hardly.any():
-        of_known = _overall(annotations[known], c[known], intervals[known])
-        c[hardly], intervals[hardly] = _of_few(annotations[hardly], expected[hardly], of_known)
-        unknown[hardly] = annotations[hardly] == 0
-    return SingleFrequencies(c, intervals, small, unknown).at_least(annotations / np.maximum(by_chance, 1))
-
-
-def _of_few(annotations: np.ndarray, expected: np.ndarray, of_known: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-    """Return c of hardly annotated groups, and its intervals: c of the large ones times the share of the expected."""
-    chance = Z_95 * np.sqrt(annotations + 1)
-    shares = [(annotations + more) / expected for more in (0, -chance, chance)]
-    c, *ends = (np.maximum(one * share, CEILINGS[0]) for one, share in zip(of_known, shares, strict=True))
-    return c, np.transpose(ends)
-
-
-def _overall(annotations: np.ndarray, c: np.ndarray, intervals: np.ndarray) -> list[float]:
-    """Return c of these annotations together, and both ends of its interval."""
-    return [float(annotations.sum() / (annotations / rates).sum()) for rates in (c, *intervals.T)]
+    is_large = annotations >= FEWEST_OF_GROUP
+    of_groups = [
+        estimate(cells.rows(np.flatnonzero(groups.of_instances == group))) if is_large[group] else of_all
+        for group in range(len(annotations))
+    ]
+    unknown, some = np.array([one.label_cap is not None for one in of_groups]), np.maximum(annotations, 0.5)
+    known = is_large & ~unknown
+    # Logarithms of c and of the ends of its interval: shape (3, groups).
+    alone, all_alike = (
+        np.log([(one.c, *(one.interval or (one.c, one.c))) for one in of]).T for of in (of_groups, [of_all])
+    )
+    ratio = np.log(some / np.maximum(groups.sums(suggested), 0.5) * suggested.sum() / annotations.sum())
+    error = np.where(known, np.maximum((alone[2] - alone[1]) / (2 * Z_90), _LEAST_ERROR), _ERROR_WITHOUT)
+    # The c of a group of the usual ratio: that of all, corrected by the large groups that features do not tell apart.
+    precision = known / (error**2 + told**2)
+    all_alike += precision @ (alone[0] - ratio - all_alike[0]) / (precision.sum() + _ERROR_OF_ALL**-2)
+    margins = np.array([[0], [-Z_90], [Z_90]])
+    by_ratio = all_alike + ratio + margins / np.sqrt(some)
+    weight = error**2 / (error**2 + told**2 + 1 / some)
+    mean = (1 - weight) * np.where(known, alone, all_alike + margins * _ERROR_WITHOUT) + weight * by_ratio
+    c, *ends = np.exp(mean).clip(CEILINGS[0], 1)
+    found = SingleFrequencies(c, np.transpose(ends), np.zeros(len(c), bool), unknown | (annotations == 0))
+    return found.at_least(annotations / np.maximum(by_chance, 1))
 
 
 def of_all_groups(groups: SingleFrequencies, of_all: FrequencyEstimate, annotations: np.ndarray) -> FrequencyEstimate:
@@ -339,5 +330,5 @@ def of_all_groups(groups: SingleFrequencies, of_all: FrequencyEstimate, annotati
 
     Its interval combines the lower ends, and the upper ends, of all groups, so it covers more than 90 %.
     """
-    c, low, high = _overall(annotations, groups.c, groups.intervals)
+    c, low, high = (float(annotations.sum() / (annotations / c).sum()) for c in (groups.c, *groups.intervals.T))
     return replace(of_all, c=c, interval=(low, high))

@@ -194,7 +194,8 @@ def test_c_of_each_group_is_estimated():
     good, bad = separable(2000, 4, 0.8), separable(2000, 4, 0.2, seed=1)
     P, S = np.vstack([good[0], bad[0]]), as_labels(np.vstack([good[1].toarray(), bad[1].toarray()]))
     groups = InstanceGroups(np.repeat([1, 0], 2000), ("bad", "good"))
-    found = estimate_groups(CountedCells.of(P, S), groups, estimate(P, S))
+    suggested = S.sum(axis=1)  # features tell the groups apart, so both have as many annotations as suggested
+    found = estimate_groups(CountedCells.of(P, S), groups, estimate(P, S), suggested, told=np.ones(2))
     assert_allclose(found.c, [0.2, 0.8], atol=0.03)
     assert ((found.intervals[:, 0] <= found.c) & (found.c <= found.intervals[:, 1])).all()
     assert not found.pooled.any()
@@ -204,14 +205,29 @@ def test_c_of_each_group_is_estimated():
     assert combined.c == pytest.approx(S.nnz / (annotations / found.c).sum())
 
 
-def test_small_groups_are_estimated_together():
+def test_groups_that_features_do_not_tell_apart_are_compared_by_their_annotations():
+    """Alone, each rests on few annotations of rare labels, of which the best are chosen."""
+    rng, n, q = np.random.default_rng(0), 1800, 60
+    p = rng.beta(0.1, 1.5, (n, q)).astype(np.float32)
+    S = csr_array(rng.random((n, q)) < 0.4 * p)
+    cells, drawn = CountedCells.of(0.4 * p, S), InstanceGroups(np.arange(n) % 3, ("a", "b", "c"))
+    of_all = estimate(cells.probabilities, S)
+    found = estimate_groups(cells, drawn, of_all, 0.4 * p.sum(axis=1), told=np.zeros(3))
+    assert np.ptp(found.c) < 0.1
+    assert_allclose(found.c, of_all.c, rtol=0.2)
+
+
+@pytest.mark.parametrize("kept", [0.05, 0.5, 1.0])
+def test_c_of_a_small_group_comes_from_its_share_of_the_suggested_annotations(kept):
     P, S = separable(3000, 4, 0.5)
-    groups = InstanceGroups(np.where(np.arange(3000) < 2700, 0, 1 + np.arange(3000) % 20), tuple(map(str, range(21))))
-    found = estimate_groups(CountedCells.of(P, S), groups, of_all := estimate(P, S))
-    assert (groups.sums(np.diff(S.indptr))[1:] < FEWEST_OF_GROUP).all()
-    assert_array_equal(found.pooled, np.arange(21) > 0)
-    assert len(set(found.c[1:].tolist())) == 1
-    assert found.c[0] == pytest.approx(of_all.c, abs=0.05)
+    rng, of_instances = np.random.default_rng(5), (np.arange(3000) % 20 == 0).astype(int)
+    true = P > 0.25
+    S = csr_array(np.where(of_instances[:, None], true & (rng.random(true.shape) < kept), S.toarray()))
+    groups, suggested = InstanceGroups(of_instances, ("large", "small")), true.sum(axis=1).astype(float)
+    found = estimate_groups(CountedCells.of(P, S), groups, estimate(P, S), suggested, told=np.zeros(2))
+    assert groups.sums(np.diff(S.indptr))[1] < FEWEST_OF_GROUP
+    assert_allclose(found.c, [0.5, kept], rtol=0.25, atol=0.03)
+    assert found.intervals[1, 0] <= kept <= found.intervals[1, 1]
 
 
 def test_counts_are_those_of_each_group_alone():
