@@ -17,18 +17,7 @@ from mpu_cli.evaluation import metrics
 from mpu_cli.evaluation.compare import Counts
 from mpu_cli.evaluation.compare import intervals as bootstrap_intervals
 from mpu_cli.evaluation.metrics import PropensityScoredMetrics, RankingMetrics
-from mpu_cli.runtime.options import (
-    LEAST_FREQUENCY,
-    PROPENSITY_A,
-    PROPENSITY_A_RANGE,
-    PROPENSITY_B,
-    PROPENSITY_B_RANGE,
-    Integer,
-    PerLabel,
-    checked,
-    columns_of,
-    in_order_of,
-)
+from mpu_cli.runtime import options
 
 
 def corrected_metrics(
@@ -79,9 +68,9 @@ def corrected_metrics(
     >>> metrics["micro_precision"], metrics["micro_recall"], metrics["micro_f1"]
     (1.0, 1.0, 1.0)
     """
-    predicted = indicator(in_order_of(columns_of(y_true), y_pred, "y_pred"), "y_pred")
+    predicted = indicator(options.in_order_of(options.columns_of(y_true), y_pred, "y_pred"), "y_pred")
     truth, predicted, _ = arrays.compared(y_true, "y_true", predicted, "y_pred has", ignored)
-    weighted = _weighted(truth, columns_of(y_true), c)
+    weighted = _weighted(truth, options.columns_of(y_true), c)
     sizes = [np.bincount(predicted.indices, minlength=truth.shape[1]), weighted.sum(axis=0)]
     occurring = np.flatnonzero((sizes[0] > 0) | (sizes[1] > 0))
     counts = Counts.of([(weighted, predicted)], labels=occurring)
@@ -119,14 +108,14 @@ def incomplete_f1_scorer(c: ArrayLike) -> Any:
     >>> search.best_params_
     {'max_depth': 3}
     """
-    checked(PerLabel(LEAST_FREQUENCY, 1), "c", c)
+    options.checked(options.PerLabel(options.LEAST_FREQUENCY, 1), "c", c)
     return partial(_expected_micro_f1, c)
 
 
 def _expected_micro_f1(c: ArrayLike, estimator: Any, X: Any, y: Any) -> float:
     names = getattr(estimator, "classes_", None)
     if isinstance(names, np.ndarray) and names.tolist() != list(range(len(names))):  # scikit-learn's are only numbers
-        y = in_order_of(names, y, "y", "the classes")
+        y = options.in_order_of(names, y, "y", "the classes")
     return float(corrected_metrics(y, estimator.predict(X), c)["micro_f1"])
 
 
@@ -182,26 +171,26 @@ def ranking_metrics(
     >>> metrics["precision_at_1"], metrics["recall_at_2"], round(metrics["coverage_at_2"], 3)
     (0.5, 0.75, 0.667)
     """
-    scores = in_order_of(columns_of(y_true), scores, "scores")
+    scores = options.in_order_of(options.columns_of(y_true), scores, "scores")
     listed = arrays.checked(scores, "scores", dtype=[np.float64, np.float32])  # rounded, different ones would tie
     listed = as_csr(listed) if issparse(listed) else stored(listed)
     truth, listed, unknown = arrays.compared(y_true, "y_true", listed, "scores have", ignored)
-    cutoffs = tuple(checked(Integer(1), "k", cutoff) for cutoff in np.atleast_1d(np.asarray(k, object)))
+    cutoffs = tuple(options.checked(options.Integer(1), "k", cutoff) for cutoff in np.atleast_1d(np.asarray(k, object)))
     known = slice(None) if unknown is None else np.flatnonzero(np.diff(unknown.indptr) < truth.shape[1])
     plain, weighted = RankingMetrics(cutoffs), PropensityScoredMetrics(cutoffs)
     plain.add(truth[known], listed[known])
     found = plain.results()
     if propensities is not None:
-        weighted.add(_weighted(truth, columns_of(y_true), propensities, "propensities")[known], listed[known])
+        weighted.add(_weighted(truth, options.columns_of(y_true), propensities, "propensities")[known], listed[known])
         found |= weighted.results()
     if c is not None:
         corrected = PropensityScoredMetrics(cutoffs)
-        corrected.add(_weighted(truth, columns_of(y_true), c)[known], listed[known])
+        corrected.add(_weighted(truth, options.columns_of(y_true), c)[known], listed[known])
         found |= {f"corrected_{name}": value for name, value in corrected.corrected().items()}
     return found
 
 
-def jain_propensities(y: Any, *, a: float = PROPENSITY_A, b: float = PROPENSITY_B) -> np.ndarray:
+def jain_propensities(y: Any, *, a: float = options.PROPENSITY_A, b: float = options.PROPENSITY_B) -> np.ndarray:
     """Compute each label's propensity from its number of annotations, by the model of Jain et al. (2016).
 
     The model was fitted to two other collections: it does not measure how many of your annotations are missing. If you
@@ -228,15 +217,17 @@ def jain_propensities(y: Any, *, a: float = PROPENSITY_A, b: float = PROPENSITY_
     array([0.8  , 0.721])
     """
     annotated = indicator(y)
-    a = checked(PROPENSITY_A_RANGE, "a", a)
-    b = checked(PROPENSITY_B_RANGE, "b", b)
+    a = options.checked(options.PROPENSITY_A_RANGE, "a", a)
+    b = options.checked(options.PROPENSITY_B_RANGE, "b", b)
     counts = np.bincount(annotated.indices, minlength=annotated.shape[1])
     return metrics.jain_propensities(counts, annotated.shape[0], a, b)
 
 
 def _weighted(truth: csr_array, names: Any, c: ArrayLike, name: str = "c") -> csr_array:
     """Return the weight 1 / c of each annotation: csr_array of float64, shape (n, q)."""
-    frequencies = np.asarray(checked(PerLabel(LEAST_FREQUENCY, 1), name, in_order_of(names, c, name)))
+    frequencies = np.asarray(
+        options.checked(options.PerLabel(options.LEAST_FREQUENCY, 1), name, options.in_order_of(names, c, name))
+    )
     try:
         of_cells = np.broadcast_to(frequencies, truth.shape)
     except ValueError:

@@ -40,27 +40,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import __version__
-from mpu_cli.bundle.loading import (
-    ARRAYS_NAME,
-    C_OF_LABELS,
-    FORMAT,
-    FORMAT_VERSION,
-    KERNEL,
-    LOG_ODDS,
-    MANIFEST,
-    MOST_BYTES,
-    OF_KERNEL,
-    OF_LABELS,
-    ORIGIN_NAME,
-    OTHER_NAMES,
-    Parts,
-    TrainedModel,
-    digest,
-    manifest_of,
-    number_list,
-    origin_name,
-    read_small,
-)
+from mpu_cli.bundle import loading
 from mpu_cli.core.calibration import AnyCalibration, StratifiedCalibration
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import ModelError, without_secrets
@@ -105,8 +85,8 @@ def check_target(path: Path) -> None:
     if foreign := [entry.name for entry in entries if not _is_ours(entry)]:
         raise ModelError(f"{path}: holds other files ({min(foreign)}), so it is not a model; choose another name")
     names = {entry.name for entry in entries}
-    has_arrays = any(map(ARRAYS_NAME.fullmatch, names))  # a model may have lost them
-    if MANIFEST in names and not has_arrays and _FORMAT not in (manifest_of(path) or b"")[:_HEAD_BYTES]:
+    has_arrays = any(map(loading.ARRAYS_NAME.fullmatch, names))  # a model may have lost them
+    if loading.MANIFEST in names and not has_arrays and _FORMAT not in (loading.manifest_of(path) or b"")[:_HEAD_BYTES]:
         raise ModelError(f"{path}: holds a manifest.json that is not that of a model; choose another name")
 
 
@@ -117,7 +97,7 @@ class Writer:
         self._path = path
         self._is_held: Callable[[], bool] = lambda: False  # whether the path leads to the locked directory
 
-    def save(self, model: TrainedModel, keep: int | None = None) -> None:
+    def save(self, model: loading.TrainedModel, keep: int | None = None) -> None:
         """Save a model.
 
         An existing model stays in use until the new one is complete, and remains intact if that fails (ModelError).
@@ -134,14 +114,14 @@ class Writer:
             manifest = _write(path / WORKSHOP, text)
             if keep is not None:
                 check_kept(path, keep)
-                if keep and manifest_of(path) not in (None, text):
+                if keep and loading.manifest_of(path) not in (None, text):
                     _keep_present(path)
             with signals.unbroken:
                 with unchanged_time(path):
                     for temporary, name in files.items():
                         temporary.replace(path / name)
                 directory_to_disk(path)
-                manifest.replace(path / MANIFEST)
+                manifest.replace(path / loading.MANIFEST)
             directory_to_disk(path)
             if keep is not None:
                 with suppress(OSError):  # the next training removes them
@@ -182,7 +162,7 @@ class Writer:
                 self._is_held = before
 
 
-def save(model: TrainedModel, path: str | os.PathLike[str]) -> None:
+def save(model: loading.TrainedModel, path: str | os.PathLike[str]) -> None:
     """Save a trained model (see `Writer`); errors as for `Writer.held`, and ModelError for an empty name."""
     if not os.fspath(path):  # Path("") would be the current directory
         raise ModelError("the name of the model is empty; give it one")
@@ -196,8 +176,8 @@ def _is_ours(entry: Path) -> bool:
         return True
     if entry.name == WORKSHOP:
         return stat.S_ISDIR(kind)
-    patterns = ARRAYS_NAME, ORIGIN_NAME, *OTHER_NAMES.values()
-    is_ours = entry.name in (MANIFEST, LOCK) or any(pattern.fullmatch(entry.name) for pattern in patterns)
+    patterns = loading.ARRAYS_NAME, loading.ORIGIN_NAME, *loading.OTHER_NAMES.values()
+    is_ours = entry.name in (loading.MANIFEST, LOCK) or any(pattern.fullmatch(entry.name) for pattern in patterns)
     return is_ours and stat.S_ISREG(kind)  # opening a pipe would block
 
 
@@ -212,13 +192,15 @@ def _said_to_be_unwritable(path: Path) -> Iterator[None]:
 def _remove_leftovers(path: Path) -> None:
     """Remove files of earlier models and of failed training runs: all those not named in the manifest."""
     try:
-        text = read_small(path / MANIFEST)
+        text = loading.read_small(path / loading.MANIFEST)
     except FileNotFoundError:
         text = b""
     except ValueError:  # it is unknown which files belong to it
         return
-    named = f"{text.decode(errors='replace')} {origin_name(text)}"
-    unnamed = [entry for entry in path.iterdir() if entry.name not in (MANIFEST, LOCK) and entry.name not in named]
+    named = f"{text.decode(errors='replace')} {loading.origin_name(text)}"
+    unnamed = [
+        entry for entry in path.iterdir() if entry.name not in (loading.MANIFEST, LOCK) and entry.name not in named
+    ]
     with unchanged_time(path):
         for entry in filter(_is_ours, unnamed):
             remove(entry)
@@ -235,12 +217,15 @@ def check_kept(path: Path, keep: int) -> list[Path]:
     return found
 
 
-def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
+def _written(path: Path, model: loading.TrainedModel) -> tuple[dict[Path, str], bytes]:
     """Write the files of a model. Return the final name of each, and the manifest."""
     parts = _parts_of(model.predictor)
     of_labels = model.label_ids, model.c, model.predictor.thresholds
     first = next(iter(parts.values()))
-    first |= {name: np.asarray(array, OF_LABELS[name]) for name, array in zip(OF_LABELS, of_labels, strict=True)}
+    first |= {
+        name: np.asarray(array, loading.OF_LABELS[name])
+        for name, array in zip(loading.OF_LABELS, of_labels, strict=True)
+    }
     first["known"] = model.occurring.indices
     temporaries: dict[Path, str] = {}
 
@@ -252,10 +237,10 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
 
     options = model.options
     if isinstance(c := options.get("c"), list) and c == model.c.tolist():
-        options = options | {"c": C_OF_LABELS}
+        options = options | {"c": loading.C_OF_LABELS}
     values: dict[str, Any] = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format": loading.FORMAT,
+        "format_version": loading.FORMAT_VERSION,
         "mpu_version": __version__,
         "options": options,
         "features": model.predictor.n_features,
@@ -271,11 +256,11 @@ def _written(path: Path, model: TrainedModel) -> tuple[dict[Path, str], bytes]:
     if model.implies is not None and model.implies.nnz:
         narrower, broader = (places.astype(np.int32) for places in model.implies.nonzero())
         values["implied"] = keep("implied", {"narrower": narrower, "broader": broader}) | {"pairs": len(narrower)}
-    text = json.dumps(values | {"sha256": digest(values)}, indent=1).encode() + b"\n"
-    if len(text) > MOST_BYTES:
+    text = json.dumps(values | {"sha256": loading.digest(values)}, indent=1).encode() + b"\n"
+    if len(text) > loading.MOST_BYTES:
         raise ModelError(f"{path}: cannot be written: its manifest has {len(text):,} bytes")
     if model.origin is not None:
-        temporaries[_write(path / WORKSHOP, model.origin)] = origin_name(text)
+        temporaries[_write(path / WORKSHOP, model.origin)] = loading.origin_name(text)
     return temporaries, text
 
 
@@ -297,16 +282,16 @@ def _numbers_of(model: StackedModel) -> dict[str, Any]:
 def _calibration_numbers(calibration: AnyCalibration | None) -> dict[str, Any] | list[Any] | None:
     if isinstance(calibration, StratifiedCalibration):
         return [_calibration_numbers(of_stratum) for of_stratum in calibration.maps]
-    return None if calibration is None else {name: getattr(calibration, name).tolist() for name in LOG_ODDS}
+    return None if calibration is None else {name: getattr(calibration, name).tolist() for name in loading.LOG_ODDS}
 
 
-def _parts_of(model: StackedModel) -> Parts:
+def _parts_of(model: StackedModel) -> loading.Parts:
     """Return the arrays of a model, by part and name."""
     parts = {f"level{i}": _weights(level.weights) | {"bias": level.bias} for i, level in enumerate(model.levels)}
     if isinstance(model.calibration, StratifiedCalibration):
         parts["level0"]["strata"] = model.calibration.strata
     if model.rbf is not None:
-        parts[KERNEL] = {name: getattr(model.rbf, name) for name in OF_KERNEL}
+        parts[loading.KERNEL] = {name: getattr(model.rbf, name) for name in loading.OF_KERNEL}
     return parts
 
 
@@ -319,7 +304,7 @@ def _weights(weights: np.ndarray | csr_array) -> dict[str, np.ndarray]:
 
 def _write(folder: Path, content: bytes | dict[str, np.ndarray]) -> Path:
     """Write a file with an unused name and the present manifest's permissions, and flush it to the disk."""
-    path, mode = folder / f"{os.getpid()}-{secrets.token_hex(8)}", mode_of(folder.parent / MANIFEST)
+    path, mode = folder / f"{os.getpid()}-{secrets.token_hex(8)}", mode_of(folder.parent / loading.MANIFEST)
     with os.fdopen(create(path, mode), "wb") as file:
         if isinstance(content, bytes):
             file.write(content)
@@ -346,8 +331,8 @@ def all_kept(model: Path, most: int) -> list[Path]:
 
 def _keep_present(model: Path) -> None:
     """Keep a model as MODEL.1, and MODEL.1 as MODEL.2, up to the first name that is free or has the same model."""
-    manifest, paths, workshop = manifest_of(model), [kept(model, 1)], model / WORKSHOP
-    while os.path.lexists(paths[-1]) and manifest_of(paths[-1]) != manifest:
+    manifest, paths, workshop = loading.manifest_of(model), [kept(model, 1)], model / WORKSHOP
+    while os.path.lexists(paths[-1]) and loading.manifest_of(paths[-1]) != manifest:
         paths.append(kept(model, len(paths) + 1))
     is_there = os.path.lexists(paths[-1])
     if is_there and len(paths) == 1:
@@ -374,7 +359,7 @@ def _beyond(model: Path, most: int) -> list[Path]:
 
 def _link(file: Path, target: Path) -> None:
     """Link a file. Copy it if links are not supported; always copy the manifest, since `cp` changes it in place."""
-    if file.name != MANIFEST:
+    if file.name != loading.MANIFEST:
         with suppress(OSError):
             target.hardlink_to(file)
             return
@@ -407,10 +392,10 @@ class Origin:
     def written(self) -> bytes:
         """Return the content of the file; the reverse of `parse_origin`."""
         values = {"format": _ORIGIN_FORMAT, "format_version": _ORIGIN_FORMAT_VERSION, **asdict(self)}
-        return (json.dumps({**values, "sha256": digest(values)}) + "\n").encode()
+        return (json.dumps({**values, "sha256": loading.digest(values)}) + "\n").encode()
 
 
-def origin_of(model: TrainedModel, path: Path) -> Origin | None:
+def origin_of(model: loading.TrainedModel, path: Path) -> Origin | None:
     """Return how a model was trained; None if that is unknown, or damaged, which a warning says."""
     try:
         return None if model.origin is None else parse_origin(model.origin, len(model.label_ids))
@@ -426,7 +411,7 @@ def parse_origin(content: bytes, n_labels: int) -> Origin:
     """
     try:
         values = json_object(content)
-        expect(values.pop("sha256") == digest(values), "its checksum does not match its content")
+        expect(values.pop("sha256") == loading.digest(values), "its checksum does not match its content")
         expect(values.pop("format") == _ORIGIN_FORMAT, "of another format")
         expect(values.pop("format_version") == _ORIGIN_FORMAT_VERSION, "of a newer version")
         expect(values.keys() == {f.name for f in fields(Origin)}, "other values are expected")
@@ -434,7 +419,7 @@ def parse_origin(content: bytes, n_labels: int) -> Origin:
             kind = get_origin(hint) if get_origin(hint) in (list, dict) else hint
             expect(isinstance(values[name], kind) and not isinstance(values[name], bool), f"{name} is of another type")
         for name, dtype in (("annotated", int), ("true", float)):
-            expect(len(number_list(values[name], name, dtype)) == n_labels, f"{name} is of another length")
+            expect(len(loading.number_list(values[name], name, dtype)) == n_labels, f"{name} is of another length")
         for file in values["files"]:
             expect(file.keys() == _OF_FILE.keys(), "a file has other values")
             expect(all(isinstance(file[name], kind) for name, kind in _OF_FILE.items()), "a file has other types")

@@ -23,6 +23,7 @@ from scipy.sparse import csr_array, vstack
 
 from mpu_cli.cluster import refuse_other
 from mpu_cli.cluster.dask_executor import DaskExecutor, Handle, size_of
+from mpu_cli.core import sgd
 from mpu_cli.core.calibration import Calibration, HeldOut
 from mpu_cli.core.features import Columns, Features, with_width
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
@@ -33,15 +34,6 @@ from mpu_cli.core.predictions import FEW_LABELS, count_positives, refuse_large_s
 from mpu_cli.core.problem import Instances, Problem, widened
 from mpu_cli.core.sample import draw_rows, step_for_all
 from mpu_cli.core.selection import TrainingResult, choose_hyper_parameters
-from mpu_cli.core.sgd import (
-    LearningTask,
-    Settings,
-    TrainingSet,
-    default_epochs,
-    initial_bias,
-    label_blocks,
-    train_block,
-)
 from mpu_cli.core.stacking import (
     MOST_AUTOMATIC_LEVELS,
     Stack,
@@ -174,7 +166,7 @@ def _train_block(
     shard_and_round: tuple[int, int],
     block: slice,
     rates: np.ndarray,
-    settings: Settings,
+    settings: sgd.Settings,
     start: LinearModel,
     seen: int,
     run: Run,
@@ -183,8 +175,8 @@ def _train_block(
     shard, round_ = shard_and_round
     frequency = LabelFrequency.of(rates, part.labels.shape)
     of_round = replace(run, seed=_seed(part.seed, round_))
-    task = LearningTask(part.features, part.labels, frequency, settings, of_round)
-    return train_block(TrainingSet(task, part.shard(shard)), block, start, seen)
+    task = sgd.LearningTask(part.features, part.labels, frequency, settings, of_round)
+    return sgd.train_block(sgd.TrainingSet(task, part.shard(shard)), block, start, seen)
 
 
 def _mean(models: list[LinearModel], sizes: list[int]) -> LinearModel:
@@ -236,7 +228,7 @@ class _Level:
     sizes: list[int]  # instances of each part
     start: LinearModel  # where all labels start
     rates: np.ndarray
-    settings: Settings
+    settings: sgd.Settings
     run: Run
 
     def train(self, enough: int, number: int) -> tuple[LinearModel, list[Handle]]:
@@ -248,7 +240,7 @@ class _Level:
         n_held = leading([range(self._size(shard)) for shard in shards], enough)
         whole: list[Handle] = []
         without: list[list[Handle]] = [[] for _ in range(n_held)]
-        for block in label_blocks(len(self.rates), self.run):
+        for block in sgd.label_blocks(len(self.rates), self.run):
             model, models = self._mixed(block, shards)
             whole.append(model)
             for held_shard, of_shard in zip(shards, without, strict=False):
@@ -333,13 +325,13 @@ def train_by_workers(collection: Collection, options: Options, run: Run) -> tupl
     sizes = [fact.size for fact in collection.facts]
     collection.data.clear()  # so that the workers can release them
     sample = Instances.of(fetched, columns)
-    epochs = options.epochs or default_epochs(n, sample.features.coherence)
+    epochs = options.epochs or sgd.default_epochs(n, sample.features.coherence)
     chosen = choose_hyper_parameters(sample, replace(options, epochs=epochs, loss=DEFAULT), run)
     if options.eta0 is None and options.cost is None:
         chosen = replace(chosen, settings=step_for_all(chosen.settings, len(sample) / n))
     scale = scale_of_predictions(sum(fact.squares for fact in collection.facts) / n or 1.0)
     annotations = collection.annotations()
-    bias = initial_bias(annotations / chosen.c.astype(np.float32), np.full(len(ids), n))
+    bias = sgd.initial_bias(annotations / chosen.c.astype(np.float32), np.full(len(ids), n))
     start = LinearModel(np.empty((0, len(ids)), np.float32), bias)
     level = _Level(collection.executor, parts, sizes, start, chosen.c, chosen.settings, run)
     levels = Stack(np.flatnonzero(annotations), annotations, scale)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from mpu_cli.core import validation
 from mpu_cli.core.calibration import BinnedCells, HeldOut, calibrate_strata
 from mpu_cli.core.features import SCALINGS, RbfFeatures, unevenness
 from mpu_cli.core.frequency.label_frequency import LabelFrequency, is_estimated
@@ -32,15 +33,6 @@ from mpu_cli.core.sample import (
 )
 from mpu_cli.core.sgd import COSTS, LearningTask, Settings, Split, default_settings, learn_labels
 from mpu_cli.core.thresholds import best_threshold, estimated_macro_f1, pooled_threshold
-from mpu_cli.core.validation import (
-    default_folds,
-    dense_out_of_fold,
-    holding_out,
-    leading,
-    predict,
-    source_models,
-    usual_folds,
-)
 from mpu_cli.errors import DataError, OverflowingError
 from mpu_cli.runtime.run import Run
 
@@ -88,7 +80,7 @@ class Trial:
             return estimated_macro_f1(held_out)
         if not guided:
             return pooled_threshold(held_out)[1]
-        made_by = source_models(task, self.fold_rows)
+        made_by = validation.source_models(task, self.fold_rows)
         binned = BinnedCells.of(replace(held_out, made_by=made_by))
         return best_threshold(binned, calibrate_strata(binned, task.positives_of_labels))[1]
 
@@ -114,7 +106,7 @@ def choose_settings(
     def evaluate(settings: Settings, name: str, value: float) -> tuple[float, tuple[Settings, np.ndarray]]:
         changed: dict[str, Any] = {name: value}
         settings = replace(settings, **changed)
-        probabilities = dense_out_of_fold(replace(trial.task, settings=settings), trial.fold_rows)
+        probabilities = validation.dense_out_of_fold(replace(trial.task, settings=settings), trial.fold_rows)
         tick()
         return trial.estimated_f1(probabilities, criterion, bool(settings.prior)), (settings, probabilities)
 
@@ -142,13 +134,13 @@ def choose_pruning(trial: Trial) -> float:
 
     The result is an absolute value: one of `CUTS`, divided by the root mean square length of the instances.
     """
-    task, folds = trial.task, [holding_out(trial.task, rows) for rows in trial.fold_rows]
+    task, folds = trial.task, [validation.holding_out(trial.task, rows) for rows in trial.fold_rows]
     cuts = np.array(CUTS) / np.sqrt(task.features.mean_squared_norm(*folds[0].training))
     probabilities = [np.empty(task.labels.shape, np.float32) for _ in cuts]
 
     def try_block(split: Split, block: Block, models: list[LinearModel]) -> None:
         for cut, into in zip(cuts, probabilities, strict=True):
-            predict(models[0].pruned(float(cut)), task.features, split.held_out, block, into, task.run)
+            validation.predict(models[0].pruned(float(cut)), task.features, split.held_out, block, into, task.run)
 
     for _ in learn_labels(folds, try_block, task.run):
         pass
@@ -264,8 +256,8 @@ def choose_hyper_parameters(
             f1, (settings, probabilities) = _choose(trials, free, criterion, tick)
             if sample.is_all:  # also predict the instances that the trial did not hold out
                 task = replace(trials[0].task, settings=settings)
-                dense_out_of_fold(task, sample.fold_rows[len(trials[0].fold_rows) :], into=probabilities)
-                made_by = source_models(task, sample.fold_rows) if settings.prior else None
+                validation.dense_out_of_fold(task, sample.fold_rows[len(trials[0].fold_rows) :], into=probabilities)
+                made_by = validation.source_models(task, sample.fold_rows) if settings.prior else None
                 held_out = HeldOut(probabilities, sample.labels, task.frequency, made_by=made_by)
             if "step" in free:
                 settings = step_for_all(settings, sample.share)
@@ -276,7 +268,7 @@ def choose_hyper_parameters(
     return HyperParameters(
         c=rates,
         settings=settings,
-        folds=usual_folds(n, q, options.folds) or default_folds(n),
+        folds=validation.usual_folds(n, q, options.folds) or validation.default_folds(n),
         prune=prune,
         estimates=estimates,
         held_out=held_out,
@@ -317,7 +309,7 @@ def _choose(
 
 def _trial(sample: Sample, rates: np.ndarray, estimates: Estimates, settings: Settings, size: int) -> Trial:
     """Return a trial on the first folds of the sample, enough to hold out this number of instances."""
-    m = leading(sample.fold_rows, size)
+    m = validation.leading(sample.fold_rows, size)
     frequency = estimates.frequency(sample, rates[sample.columns])
     return Trial(sample.task(frequency, settings), sample.fold_rows[:m], sample.weights)
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
+from mpu_cli.core import validation
 from mpu_cli.core.calibration import (
     AnyCalibration,
     BinnedCells,
@@ -56,16 +57,6 @@ from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_featu
 from mpu_cli.core.sgd import LearningTask, Split
 from mpu_cli.core.side_information import Prior
 from mpu_cli.core.thresholds import best_threshold, decide
-from mpu_cli.core.validation import (
-    FEWEST_FOLDS,
-    deal,
-    enough_at_last,
-    plan,
-    predict_nested,
-    predict_out_of_fold,
-    source_models,
-    train_splits,
-)
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
@@ -117,8 +108,8 @@ def train(
         # With few instances, all were already predicted out of fold when C was chosen.
         predicted = None if number else chosen.held_out
         # The models in `whole`, whose mean is the level, may predict held-out rows; if not, models by `fold_rows` do.
-        enough = n if number < n_levels - 1 else enough_at_last(instances, options, hold_out_all)
-        whole, fold_rows = plan(task, 0 if predicted else enough, chosen.folds, kin=instances.kin)
+        enough = n if number < n_levels - 1 else validation.enough_at_last(instances, options, hold_out_all)
+        whole, fold_rows = validation.plan(task, 0 if predicted else enough, chosen.folds, kin=instances.kin)
         features_of = None  # the same features, whichever fold is held out
         if number == 1 and fold_rows:
             features_of = _features_without(below, learned, len(fold_rows), instances, chosen.folds)
@@ -154,12 +145,12 @@ def _train_level(
     """
     task = whole[0].task
     with task.run.step(f"learning level {number}", len(whole) * len(task.blocks())) as tick:
-        model, held_out = train_splits(whole, tick)
+        model, held_out = validation.train_splits(whole, tick)
     if fold_rows:
         with task.run.step(f"predicting level {number} out of fold", len(fold_rows)) as tick:
-            held_out = predict_out_of_fold(task, fold_rows, tick, features_of)
+            held_out = validation.predict_out_of_fold(task, fold_rows, tick, features_of)
     if task.settings.prior:  # with a prior, models also predict labels whose annotations they have not seen
-        made_by = source_models(task, fold_rows or [split.held_out for split in whole])
+        made_by = validation.source_models(task, fold_rows or [split.held_out for split in whole])
         held_out = replace(held_out, made_by=made_by)
     return model, held_out
 
@@ -173,10 +164,10 @@ def _features_without(
     `outer`, `m`: the number of folds that level 1 holds out, and of all folds.
     """
     out_of_fold, n = learned.held_out.probabilities, len(task)
-    fold_rows = deal(n, m, task.run.seed, instances.kin)  # as `plan` deals them
-    if not (isinstance(out_of_fold, np.ndarray) and len(fold_rows) >= FEWEST_FOLDS):
+    fold_rows = validation.deal(n, m, task.run.seed, instances.kin)  # as `plan` deals them
+    if not (isinstance(out_of_fold, np.ndarray) and len(fold_rows) >= validation.FEWEST_FOLDS):
         return None
-    nested = predict_nested(task, fold_rows, outer, out_of_fold)
+    nested = validation.predict_nested(task, fold_rows, outer, out_of_fold)
 
     def of_fold(i: int) -> Features:
         rest = np.setdiff1d(np.arange(n), fold_rows[i], assume_unique=True)

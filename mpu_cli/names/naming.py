@@ -12,16 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, abridged, counted, shown
-from mpu_cli.names.label_names import (
-    LabelNames,
-    Names,
-    as_number,
-    is_number,
-    label_of,
-    parse_names,
-    quoted,
-    without_brackets,
-)
+from mpu_cli.names import label_names
 from mpu_cli.names.lines import read_each, text_lines
 from mpu_cli.svmlight.streams import Files, Source, files_of, is_url, stem
 
@@ -110,10 +101,10 @@ def _common(files: Files, find: Callable[[str], Path | None], otherwise: str) ->
     return longest
 
 
-def read_names(source: str | Path, first: int = 1) -> tuple[Names, bool]:
+def read_names(source: str | Path, first: int = 1) -> tuple[label_names.Names, bool]:
     """Read a file of names as `parse_names` does; InputError also if it cannot be read."""
     is_ours = is_kept(source)
-    return parse_names(text_lines(source, is_ours), str(source), first, is_ours)
+    return label_names.parse_names(text_lines(source, is_ours), str(source), first, is_ours)
 
 
 def is_kept(file: str | Path) -> bool:
@@ -138,7 +129,7 @@ class Naming:
     # have no name otherwise.
     zero_based: bool = False
 
-    def names_of(self, labels: "np.ndarray", source: Source) -> LabelNames | None:
+    def names_of(self, labels: "np.ndarray", source: Source) -> label_names.LabelNames | None:
         """Read the names of a data file's labels; log their file if it is beside the data.
 
         `labels`: the labels that occur.
@@ -156,7 +147,7 @@ class Naming:
         texts = {name for of_label in by_number.values() for name in of_label}
         # A label without a name whose number is also a name: `LabelNames` needs it to read the number as a label.
         nameless = [number for number in labels.tolist() if number not in by_number and str(number) in texts]
-        names = LabelNames.of({**by_number, **dict.fromkeys(nameless, ())}, shown(file))
+        names = label_names.LabelNames.of({**by_number, **dict.fromkeys(nameless, ())}, shown(file))
         named = sum(bool(by_number.get(number)) for number in labels.tolist())
         if is_numbered and len(labels) and not named:
             raise InputError(file, f"names none of the labels of {shown(source)}, such as {labels[0]}")
@@ -210,7 +201,7 @@ class Suggestible:
         """Return the files by option name, as `runtime.files.refuse_overlaps` takes them."""
         return {"--only": self.only, "--exclude": self.exclude}
 
-    def of(self, ids: "np.ndarray", names: LabelNames | None) -> "np.ndarray | None":
+    def of(self, ids: "np.ndarray", names: label_names.LabelNames | None) -> "np.ndarray | None":
         """Return a mask of the labels that may be suggested: bool, shape (q,); None if all may.
 
         `ids`: int, shape (q,).
@@ -225,7 +216,7 @@ class Suggestible:
             allowed &= np.isin(ids, _labels(self.only, ids, names))
         else:
             lines = (line for path in self.deprecated for line in text_lines(path))
-            allowed &= ~np.isin(ids, [number for line in lines if (number := as_number(line)) is not None])
+            allowed &= ~np.isin(ids, [number for line in lines if (number := label_names.as_number(line)) is not None])
         if self.exclude is not None:
             allowed &= ~np.isin(ids, _labels(self.exclude, ids, names))
         return allowed
@@ -234,14 +225,14 @@ class Suggestible:
 EVERY_LABEL = Suggestible()
 
 
-def _labels(source: str | Path, ids: "np.ndarray", names: LabelNames | None) -> list[int]:
+def _labels(source: str | Path, ids: "np.ndarray", names: label_names.LabelNames | None) -> list[int]:
     """Read labels; a warning counts the labels that are not in use."""
     lines: list[tuple[str, int | None]] = []
 
     def read(line: str) -> None:
         first, *others = map(str.strip, line.split("\t"))
-        if text := without_brackets(first):
-            lines.append((text, as_number(text) if names is None else names.find(text, others)))
+        if text := label_names.without_brackets(first):
+            lines.append((text, label_names.as_number(text) if names is None else names.find(text, others)))
 
     read_each(source, read)
     known = set(ids.tolist())
@@ -249,12 +240,12 @@ def _labels(source: str | Path, ids: "np.ndarray", names: LabelNames | None) -> 
     if not used:
         raise InputError(source, "no line of it is the number or a name of a label; each should be one")
     if absent := [text for text, number in lines if number not in known]:
-        unused = f"{counted(len(absent), 'line')} of {len(lines):,} with unused labels, such as {quoted(absent[0])}"
-        _log.warning(f"{shown(source)}: {unused}")
+        unused = f"{counted(len(absent), 'line')} of {len(lines):,} with unused labels"
+        _log.warning(f"{shown(source)}: {unused}, such as {label_names.quoted(absent[0])}")
     return sorted(used)
 
 
-def read_implications(source: str | Path, names: LabelNames | None = None) -> "Implications":
+def read_implications(source: str | Path, names: label_names.LabelNames | None = None) -> "Implications":
     """Read which labels imply which: two columns, narrower and broader label, separated by spaces or a tab.
 
     Labels are numbers, or names if `names` contains them. Names with spaces need the tab. In such a line, ``#`` starts
@@ -270,9 +261,9 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
     unused: dict[str, int] = {}  # numbers below 0
     pairs_in_use: int | None = None
 
-    def number(text: str, names: LabelNames | None) -> int:
+    def number(text: str, names: label_names.LabelNames | None) -> int:
         if pairs_in_use == 0 or names is None or names.find(text) is not None:
-            return label_of(text, names)
+            return label_names.label_of(text, names)
         return unused.setdefault(text, -1 - len(unused))
 
     def read(line: str) -> None:
@@ -283,7 +274,9 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
             raise ValueError(
                 "expected two labels, the narrower and the broader one, such as: 12 7; between names, put a tab"
             )
-        by_number = Path(source).suffix == IMPLIED and all(map(is_number, fields))  # as `mpu suggest` writes them
+        by_number = Path(source).suffix == IMPLIED and all(
+            map(label_names.is_number, fields)
+        )  # as `mpu suggest` writes them
         narrower, broader = (number(field, None if by_number else names) for field in fields)
         pairs.append((narrower, broader))
 
@@ -295,7 +288,7 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
     if unused:
         _log.warning(
             f"{shown(source)}: {counted(len(pairs) - pairs_in_use, 'line')} of {len(pairs):,} with unused "
-            f"labels, such as {quoted(next(iter(unused)))}"
+            f"labels, such as {label_names.quoted(next(iter(unused)))}"
         )
     implications = Implications(pairs)
     if circle := implications.circle:
@@ -308,9 +301,9 @@ def read_implications(source: str | Path, names: LabelNames | None = None) -> "I
     return implications
 
 
-def _fields(line: str, names: LabelNames | None) -> list[str]:
+def _fields(line: str, names: label_names.LabelNames | None) -> list[str]:
     plain = line.partition("#")[0].split()
-    if "\t" not in line.strip() or (plain and all(map(is_number, plain))):
+    if "\t" not in line.strip() or (plain and all(map(label_names.is_number, plain))):
         return plain
     columns = map(str.strip, line.split("\t"))
     fields = takewhile(lambda text: not text.startswith("#") or (names and names.find(text) is not None), columns)

@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, map_ahead
+from mpu_cli.svmlight import streams
 from mpu_cli.svmlight.grammar import (
     BYTE_ORDER_MARK,
     DEFAULT_READING,
@@ -33,17 +34,6 @@ from mpu_cli.svmlight.grammar import (
     header_of,
     parse_line,
     plain_labels,
-)
-from mpu_cli.svmlight.streams import (
-    BLOCK_BYTES,
-    Files,
-    Measured,
-    Measures,
-    Readable,
-    Source,
-    blocks,
-    open_input,
-    refuse_unreadable,
 )
 
 
@@ -263,11 +253,11 @@ _MOST_THREADS = 8  # together they parse about as fast as one thread reads
 
 
 def iter_chunks(
-    source: Source,
+    source: streams.Source,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
-    measures: Measures | None = None,
+    measures: streams.Measures | None = None,
 ) -> Iterator[Dataset]:
     """Read a file in chunks. The memory needed does not depend on its size.
 
@@ -284,8 +274,8 @@ def iter_chunks(
     long; there are no instances (unless `may_be_empty`), or a different number than the header declares; the first
     error in the file is raised).
     """
-    if isinstance(source, Files):
-        refuse_unreadable(source)
+    if isinstance(source, streams.Files):
+        streams.refuse_unreadable(source)
         instances = 0
         for file in source:
             for chunk in iter_chunks(file, reading, run, True, measures):
@@ -294,18 +284,18 @@ def iter_chunks(
         if not instances and not may_be_empty:
             raise InputError(source, "the files have no instances")
         return
-    with open_input(source) as stream:
-        measured = Measured(stream) if measures is not None and str(source) in measures else None
+    with streams.open_input(source) as stream:
+        measured = streams.Measured(stream) if measures is not None and str(source) in measures else None
         yield from iter_stream(measured or stream, str(source), reading, run=run, may_be_empty=may_be_empty)
         if measures is not None and measured is not None:
             measures[str(source)] = measured.measure()
 
 
 def iter_stream(
-    stream: Readable,
+    stream: streams.Readable,
     source: str,
     reading: Reading = DEFAULT_READING,
-    block_bytes: int = BLOCK_BYTES,
+    block_bytes: int = streams.BLOCK_BYTES,
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
     look: Callable[[bytes, int, int], None] | None = None,
@@ -318,7 +308,7 @@ def iter_stream(
     preamble = Preamble()
 
     def below_preamble() -> Iterator[tuple[bytes, int]]:
-        for first_line, block in blocks(stream, source, block_bytes):
+        for first_line, block in streams.blocks(stream, source, block_bytes):
             end = preamble.end_in(block, first_line)
             if look is not None:
                 look(block, first_line, end)
@@ -337,7 +327,7 @@ def iter_stream(
         raise InputError(source, "the file has no instances", 1)
 
 
-def no_labels(source: Source) -> InputError:
+def no_labels(source: streams.Source) -> InputError:
     """Return the error that one or several files have no labels."""
     return InputError(
         source,
@@ -347,11 +337,11 @@ def no_labels(source: Source) -> InputError:
 
 
 def read(
-    source: Source,
+    source: streams.Source,
     reading: Reading = DEFAULT_READING,
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
-    measures: Measures | None = None,
+    measures: streams.Measures | None = None,
 ) -> Dataset:
     """Read a whole file, or several as one; parameters and errors as for `iter_chunks`.
 

@@ -16,19 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mpu_cli.core.features import Columns
 from mpu_cli.errors import DataError, InputError, MpuError
+from mpu_cli.names import naming
 from mpu_cli.names.label_names import as_number, is_uri
 from mpu_cli.names.lines import as_a_file, text_lines
-from mpu_cli.names.naming import (
-    BROADER,
-    DEPRECATED,
-    FOLDER,
-    GROUPS,
-    IDS,
-    LABEL_FEATURES,
-    LABELS,
-    place_beside,
-    read_implications,
-)
 from mpu_cli.runtime.options import options_of, with_parameters
 from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.writer import write_instances
@@ -298,8 +288,8 @@ def _hashes_of(options: TextOptions) -> Callable[[list[str]], Any]:
     return lambda texts: hasher.transform(map(analyzer, texts)) if texts else csr_array((0, width), dtype=np.float32)
 
 
-_OURS = {stored.MANIFEST, stored.FEATURES, stored.HASHES, stored.IDF, LABEL_FEATURES}
-_OURS |= {LABELS, BROADER, DEPRECATED, IDS, GROUPS}
+_OURS = {stored.MANIFEST, stored.FEATURES, stored.HASHES, stored.IDF, naming.LABEL_FEATURES}
+_OURS |= {naming.LABELS, naming.BROADER, naming.DEPRECATED, naming.IDS, naming.GROUPS}
 
 
 @dataclass(frozen=True)
@@ -327,20 +317,20 @@ def read_vectorization(like: str | Path) -> Vectorization:
     `like`: the data file (only its directory is read), or its directory.
     Raises InputError (the directory is missing or damaged).
     """
-    path = Path(like) if Path(like).is_dir() else place_beside(like, FOLDER)
+    path = Path(like) if Path(like).is_dir() else naming.place_beside(like, naming.FOLDER)
     if path is None:
         raise InputError(like, "has no directory with a vectoriser; give a file that mpu vectorize wrote")
-    kept, names = stored.load(path), path / LABELS
+    kept, names = stored.load(path), path / naming.LABELS
     if names.exists() and not names.is_file():
         raise InputError(names, "is not a regular file; run mpu vectorize again")
     labels = read_labels(names) if kept.content is None or kept.content.labels else Labels()
     if kept.content is None or len(labels) != kept.content.labels:
         wanted = "none" if kept.content is None else f"{kept.content.labels:,}"
         raise InputError(names, f"names {len(labels):,} labels, but {wanted} are expected; run mpu vectorize again")
-    if (path / BROADER).is_file():
-        labels.broader = read_implications(path / BROADER)
-    if (path / DEPRECATED).is_file():
-        labels.deprecated = [number for line in text_lines(path / DEPRECATED) if (number := as_number(line))]
+    if (path / naming.BROADER).is_file():
+        labels.broader = naming.read_implications(path / naming.BROADER)
+    if (path / naming.DEPRECATED).is_file():
+        labels.deprecated = [number for line in text_lines(path / naming.DEPRECATED) if (number := as_number(line))]
     return Vectorization(Vectorizer.of(kept), labels, kept.fields)
 
 
@@ -350,14 +340,14 @@ def write_directory(
     """Write all files except ``ids`` and ``groups`` into an existing directory."""
     vectorizer, labels = vectorization.vectorizer, vectorization.labels
     stored.save(path, replace(vectorizer.stored(), fields=vectorization.fields, content=content, records=records))
-    (path / LABELS).write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
+    (path / naming.LABELS).write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
     if labels.broader:
-        (path / BROADER).write_text(labels.broader.lines())
+        (path / naming.BROADER).write_text(labels.broader.lines())
     if labels.deprecated:
-        (path / DEPRECATED).write_text("".join(f"{number}\n" for number in labels.deprecated))
+        (path / naming.DEPRECATED).write_text("".join(f"{number}\n" for number in labels.deprecated))
     vectors = vectorizer.transform_names(labels.names)
     named = np.flatnonzero(np.diff(vectors.indptr))
     entries = np.ones(len(named), bool), named + 1, np.arange(len(named) + 1)
     numbers = csr_array(entries, shape=(len(named), len(labels) + 1))
-    with (path / LABEL_FEATURES).open("wb") as out:
+    with (path / naming.LABEL_FEATURES).open("wb") as out:
         write_instances(out, Dataset(numbers, from_one(vectors[named])))

@@ -129,7 +129,7 @@ def test_a_level_that_the_next_learns_from_is_learned_by_halves(monkeypatch, fol
         used.append(len(folds) == 2)
         return train_splits(folds, *arguments)
 
-    monkeypatch.setattr("mpu_cli.core.stacking.train_splits", remembered)
+    monkeypatch.setattr("mpu_cli.core.validation.train_splits", remembered)
     X, Y = linear_problem(300, 6, 4)
     options = Options(levels=levels, folds=folds, epochs=1, c=np.full(4, 0.7), cost=3.0, eta0=2.0, sample=100)
     model, _ = train(Problem(as_features(X), hide(Y, 0.3)), options)

@@ -9,17 +9,7 @@ import click
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.cli.messages import (
-    QUESTIONS,
-    first_of_all,
-    output_report,
-    present,
-    print_groups,
-    print_lines,
-    print_rates,
-    print_table,
-    rows_of,
-)
+from mpu_cli.cli import messages
 from mpu_cli.core.frequency.estimators import capped
 from mpu_cli.core.frequency.label_frequency import least_not_refuted
 from mpu_cli.core.frequency.questions import forecast
@@ -88,7 +78,7 @@ def command(
         with run.step("planning questions"):
             of_questions, next_width = forecast(*scored.answered(), plan, expected, alone.c, reviewed_counts(data))
         questions = [{"width": width, "questions": n} for width, n in of_questions.items()]
-        report |= present(plan_of_questions=questions or None, next_width=next_width)
+        report |= messages.present(plan_of_questions=questions or None, next_width=next_width)
     if per_label:
         assert single is not None
         there = data.labels[of_file]
@@ -104,9 +94,9 @@ def command(
             "pooled": single.pooled.tolist(),
             "unreliable": single.unreliable.tolist(),
         }
-        report["per_label"] = rows_of(columns)
+        report["per_label"] = messages.rows_of(columns)
     annotated, cells = counts_by_chance(data.labels, data.verified)
-    output_report(report, as_json, partial(_print_report, is_complete=bool((annotated == cells).all())))
+    messages.output_report(report, as_json, partial(_print_report, is_complete=bool((annotated == cells).all())))
 
 
 def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> dict[str, Any]:
@@ -119,17 +109,19 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
     if estimates.is_known:
         missing = _missing(estimates, data)[1].expected
         found |= {"c": basis.c, "missing_rate": 1 - basis.c, "missing": missing, "interval": basis.interval}
-        found |= present(per_group=data.report_of_groups(estimates) or None)
+        found |= messages.present(per_group=data.report_of_groups(estimates) or None)
     else:
         assert pooled is not None
         found |= {"c_by_scores": basis.c, "label_cap": pooled.label_cap}
     found |= {"labels": len(data.ids), "instances": data.instances_of_file}
-    found |= {"predictable": pooled is not None and pooled.predictable} | present(assumption=estimates.assumption)
-    found |= present(advice=first_of_all(estimates.assumption, found.get("interval")))
+    found |= {"predictable": pooled is not None and pooled.predictable} | messages.present(
+        assumption=estimates.assumption
+    )
+    found |= messages.present(advice=messages.first_of_all(estimates.assumption, found.get("interval")))
     if reviewed is not None:
         used = np.union1d(np.flatnonzero(reviewed.true), () if data.answers is None else data.answers.columns)
         by = "questions" if reviewed.answers else "reviewed" if data.sampled is not None else "complete"
-        found |= {"method": by, "labels_used": len(used)} | present(
+        found |= {"method": by, "labels_used": len(used)} | messages.present(
             complete_instances=reviewed.instances if reviewed.instances or not reviewed.answers else None,
             answers=reviewed.answers or None,
             yes=reviewed.yes if reviewed.answers else None,
@@ -138,7 +130,7 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
     else:
         assert pooled is not None  # estimated from annotations, for lack of anything else
         by_label = None if estimates.single is None else True
-        found |= {"method": method, "labels_used": len(pooled.labels)} | present(by_label=by_label)
+        found |= {"method": method, "labels_used": len(pooled.labels)} | messages.present(by_label=by_label)
     return found | {"warnings": data.warnings(estimates)}
 
 
@@ -158,7 +150,7 @@ def by_people(found: dict[str, Any]) -> list[str]:
 
 def _print_report(report: dict[str, Any], is_complete: bool) -> None:
     """Print a report; `is_complete`: whether every label is annotated wherever it may be true."""
-    print_lines(_lines(report, is_complete))
+    messages.print_lines(_lines(report, is_complete))
     answers = report.get("answers", 0)
     if "next_width" in report and "interval" in report:
         low, high = report["interval"]
@@ -176,17 +168,17 @@ def _print_report(report: dict[str, Any], is_complete: bool) -> None:
             [str(w := row["width"]), n if (n := row["instances"]) <= report["instances"] else none, few.get(w, none)]
             for row in report["plan"]
         ]
-        print_table([header, *widths])
-    print_groups(report.get("per_group"))
+        messages.print_table([header, *widths])
+    messages.print_groups(report.get("per_group"))
     if "per_label" in report:
         click.echo()
         named = ["name"] if any("name" in row for row in report["per_label"]) else []
-        print_rates(report["per_label"], ["label", *named, "annotations"], 1)
+        messages.print_rates(report["per_label"], ["label", *named, "annotations"], 1)
 
 
 def _lines(report: dict[str, Any], is_complete: bool) -> dict[str, str]:
     """Return the lines about c, keyed by their names."""
-    to_answer = f"answer 40 questions, or what --plan says: {QUESTIONS}"
+    to_answer = f"answer 40 questions, or what --plan says: {messages.QUESTIONS}"
     if "c" not in report:
         return {
             "label frequency c": f"unknown: {capped(report['label_cap'])}",

@@ -25,22 +25,7 @@ from mpu_cli.errors import (
     for_terminal,
     without_secrets,
 )
-from mpu_cli.evaluation.compare import (
-    SAMPLES_F1,
-    SET_METRICS,
-    THRESHOLD,
-    Comparison,
-    Counts,
-    Difference,
-    Form,
-    compare,
-    intervals,
-    labels_from_scores,
-    lockstep,
-    metric_names,
-    ranking_gains,
-    ranking_names,
-)
+from mpu_cli.evaluation import compare
 from mpu_cli.evaluation.metrics import LabelSetMetrics, Propensities, corrected, corrected_metrics, precision_recall_f1
 from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.names.label_names import LabelNames
@@ -59,10 +44,10 @@ _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "sample
 _PROBABILITIES = 1 << 22  # in memory at a time
 
 
-def _candidate(name: str, threshold: float | None) -> tuple[bundle.TrainedModel | None, Form]:
+def _candidate(name: str, threshold: float | None) -> tuple[bundle.TrainedModel | None, compare.Form]:
     """Return the model of this name, or None for a predictions file; and the form of these, detected while reading."""
     model = bundle.load(Path(name)) if Path(name).is_dir() else None
-    return model, Form(name, threshold, labels=model is not None, scores=model is not None)
+    return model, compare.Form(name, threshold, labels=model is not None, scores=model is not None)
 
 
 class Truth:
@@ -93,11 +78,11 @@ class Truth:
             yield part, Dataset(*(csr_array((of.data, ids[of.indices], of.indptr), (len(part), width)) for of in both))
 
 
-def _pairs(form: Form, model: bundle.TrainedModel | None, truth: Truth) -> Iterator[tuple[Dataset, Dataset]]:
+def _pairs(form: compare.Form, model: bundle.TrainedModel | None, truth: Truth) -> Iterator[tuple[Dataset, Dataset]]:
     """Yield instances and their predictions (`bundle.predicting`); then report whether the model, if any, fits."""
     if model is None:
         predictions = iter_predictions(form.name, truth.reading, truth.run, form.threshold)
-        yield from lockstep(truth.chunks(), predictions, form.name)
+        yield from compare.lockstep(truth.chunks(), predictions, form.name)
         return
     fitness = Fitness()
     for true, predicted in truth.predicted(model):
@@ -157,7 +142,7 @@ def evaluate_several(
     every = [_counted(name, truth, metrics, c, count) for name in predictions]
     if metrics.threshold is not None and not any(one.gains for one in every):
         raise MpuError(f"--threshold needs scores, and all PREDICTIONS have label lists; {_MAKE_SCORES}")
-    values, differences = compare(every, c is not None, truth.run.seed)
+    values, differences = compare.compare(every, c is not None, truth.run.seed)
     common = [name for name in values[0] if all(name in one for one in values)]
     if missing := [name for name in metrics.names or () if name not in common]:
         without = next(name for name, one in zip(predictions, values, strict=True) if missing[0] not in one)
@@ -188,20 +173,22 @@ def evaluate_several(
     }
 
 
-def _counted(name: str, truth: Truth, metrics: Metrics, c: Propensities | None, count: Callable[[int], None]) -> Counts:
+def _counted(
+    name: str, truth: Truth, metrics: Metrics, c: Propensities | None, count: Callable[[int], None]
+) -> compare.Counts:
     model, form = _candidate(name, metrics.threshold)
     listed, over, gains = [], [], []
     for true, predicted in _pairs(form, model, truth):
         cut = form.see(predicted)
         labels = true.labels if c is None else c.weighted(true.labels)
         listed.append((labels, predicted.labels))
-        gains.append(ranking_gains(labels, predicted.features, metrics.ks))
+        gains.append(compare.ranking_gains(labels, predicted.features, metrics.ks))
         if cut is not None:
             over.append((labels, cut))
         count(len(true))
     if form.cut is not None and metrics.threshold is None:
         warn(f"{name}: {_CUT}")
-    counts = Counts.of(listed if form.cut is None else over, gains if form.ranks else ())
+    counts = compare.Counts.of(listed if form.cut is None else over, gains if form.ranks else ())
     if c is not None and counts.hits.sum() > counts.predicted.sum():
         warn(f"{name}: {_clipped(metrics)}")
     return counts
@@ -211,7 +198,7 @@ def _clipped(metrics: Metrics) -> str:
     return f"the estimate of precision exceeded 1 and was cut to 1: --c {metrics.c} is probably too small"
 
 
-def conclusion_on(first: str, other: str, metric: str, difference: Difference) -> str:
+def conclusion_on(first: str, other: str, metric: str, difference: compare.Difference) -> str:
     """Return which of two is ahead, if the interval is conclusive, from the other's metric minus the first's."""
     title = _TITLES.get(metric, metric.replace("_", " "))
     value, low, high = difference.value, difference.low, difference.high
@@ -229,7 +216,7 @@ _MAKE_SCORES = "make it with `mpu predict --format scores`"
 
 
 _CUT = (
-    f"labels that score {THRESHOLD} or more count as predicted, since these scores carry no threshold of a "
+    f"labels that score {compare.THRESHOLD} or more count as predicted, since these scores carry no threshold of a "
     "model, as those of `mpu predict` do; give --threshold, or label lists"
 )
 
@@ -247,14 +234,14 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
         propensities = Propensities.of_annotations(annotated, metrics.propensity_a, metrics.propensity_b)
     frequencies = metrics.rates_of(truth)
     model, form = _candidate(predictions, metrics.threshold)
-    comparison = Comparison(form, metrics.ks, propensities, metrics.calibration, frequencies)
+    comparison = compare.Comparison(form, metrics.ks, propensities, metrics.calibration, frequencies)
     pairs = _pairs(form, model, truth)
     more: dict[str, Any] = {}
     if metrics.reviewed:
         (true, listed), all_names = _reviewed_pair(truth, pairs, metrics)
         comparison.add(true, listed)
-        predicted = listed.labels if form.cut is None else labels_from_scores(listed.features, form.cut)
-        found = intervals(Counts.of([(true.labels, predicted)]), seed=truth.run.seed)
+        predicted = listed.labels if form.cut is None else compare.labels_from_scores(listed.features, form.cut)
+        found = compare.intervals(compare.Counts.of([(true.labels, predicted)]), seed=truth.run.seed)
         more["intervals"] = {name: ends for name, ends in found.items() if name.startswith("micro")}
     else:
         for true, listed in pairs:
@@ -315,7 +302,7 @@ def _reviewed_pair(
 
 
 def build_report(
-    comparison: Comparison, metrics: Sequence[str] | None = None, c: float | np.ndarray | None = None
+    comparison: compare.Comparison, metrics: Sequence[str] | None = None, c: float | np.ndarray | None = None
 ) -> dict[str, Any]:
     """Report the metrics of a comparison, without metrics of single labels.
 
@@ -386,9 +373,13 @@ def command(
         refuse_set(("propensity_a", "propensity_b"), "{} needs --training.")
     if labels is not None and not wanted.per_label and not wanted.reviewed and not isinstance(c, Path):
         raise click.UsageError("--labels needs --per-label, --reviewed or a file of --c.")
-    all_names: Sequence[str] = metric_names(wanted.ks)
+    all_names: Sequence[str] = compare.metric_names(wanted.ks)
     if several:
-        all_names = SET_METRICS if c is not None else [*SET_METRICS, SAMPLES_F1, *ranking_names(wanted.ks)]
+        all_names = (
+            compare.SET_METRICS
+            if c is not None
+            else [*compare.SET_METRICS, compare.SAMPLES_F1, *compare.ranking_names(wanted.ks)]
+        )
     if unknown := [name for name in names or () if name not in all_names]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(all_names)}.", param_hint="--metrics")
     known = [name for name in names or all_names if not name.endswith(("_loss", "_error"))]
