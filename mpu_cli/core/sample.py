@@ -21,6 +21,7 @@ from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequen
 from mpu_cli.core.frequency.questions import ScoredCells, chances, from_people
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import (
+    FEWEST_OF_GROUP,
     SingleFrequencies,
     differ,
     estimate_groups,
@@ -31,7 +32,6 @@ from mpu_cli.core.options import ASSUMPTION_OF_GROUPS, FrequencyOptions
 from mpu_cli.core.predictions import FEW_LABELS, refuse_large_sample, values_at
 from mpu_cli.core.problem import (
     Answers,
-    InstanceGroups,
     Instances,
     Problem,
     Verdict,
@@ -230,19 +230,25 @@ class Sample:
     def _naive_settings(self) -> Settings:
         return replace(default_settings(self.features), cost=cost_for(self.features, _NAIVE_COST))
 
-    def told(self, groups: InstanceGroups) -> np.ndarray:
-        """Estimate the share of the variance of belonging to each group that features explain: float64, (groups,).
+    def told(self, which: np.ndarray) -> np.ndarray:
+        """Estimate the share of the variance of membership that features explain, for some of the groups; 0 for others.
 
         1 if there are no features.
+
+        `which`: int: the numbers of the groups.
         """
-        if not self.features.squared_norms.any():
-            return np.ones(len(groups.names))
-        members = groups.of_instances[:, None] == np.arange(len(groups.names))
-        naive = LabelFrequency.of(1.0, members.shape)
-        task = LearningTask(self.features, csr_array(members), naive, self._naive_settings, self.run)
-        found = dense_out_of_fold(task, self.fold_rows)
-        together = [np.corrcoef(pair)[0, 1] for pair in zip(members.T, found.T, strict=True)]
-        return np.nan_to_num(np.maximum(together, 0)) ** 2
+        assert self.groups is not None
+        told = np.zeros(len(self.groups.names))
+        told[which] = 1.0
+        if len(which) and self.features.squared_norms.any():
+            members = self.groups.of_instances[:, None] == which
+            naive = LabelFrequency.of(1.0, members.shape)
+            task = LearningTask(self.features, csr_array(members), naive, self._naive_settings, self.run)
+            found = dense_out_of_fold(task, self.fold_rows)
+            with np.errstate(divide="ignore", invalid="ignore"):  # a group of all instances
+                together = [np.corrcoef(pair)[0, 1] for pair in zip(members.T, found.T, strict=True)]
+            told[which] = np.nan_to_num(np.maximum(together, 0)) ** 2
+        return told
 
 
 def _without_labels(probabilities: np.ndarray) -> np.ndarray:
@@ -445,8 +451,9 @@ def estimate_frequency(
         scored, answers = sample.answered(probabilities, population.answers)
         answered = replace(scored, single=None if single is None else single.c[sample.columns]), answers
     if population.groups is not None and sample.groups is not None and calibrated is not None:
+        large = np.flatnonzero(sample.groups.sums(cells.annotated.sum(axis=1)) >= FEWEST_OF_GROUP)
         suggested = calibrated[:, sample.pool].sum(axis=1, dtype=float)
-        groups = estimate_groups(cells, sample.groups, of_sample, suggested, sample.told(sample.groups))
+        groups = estimate_groups(cells, sample.groups, of_sample, suggested, sample.told(large))
         annotated, known = population.labels, population.verified
         by_chance = annotated if known is None else known.without_implied(annotated)
         counts = population.groups.sums(np.diff(by_chance.indptr))

@@ -192,6 +192,7 @@ class TrainingData(Problem):
                 "c": float(found.c[g]),
                 "interval": None if found.unknown[g] else found.intervals[g].tolist(),
                 "missing": None if found.unknown[g] else float(missing[g]),
+                "pooled": bool(found.pooled[g]),
             }
             for g, name in enumerate(groups.names)
         ]

@@ -126,6 +126,8 @@ def test_fit_takes_them_as_the_command_does(run, collection, tmp_path):
     model = MPUClassifier(levels=1, epochs=5, features="linear").fit(X, S, groups=names)
     assert model.record_["c_by_group"] == expected["c_by_group"]
     assert model.record_["c"] == expected["c"]
+    one = MPUClassifier(levels=1, epochs=5, features="linear").fit(X, S, groups=["all"] * len(names))
+    assert [row["group"] for row in one.record_["c_by_group"]] == ["all"]
     with config_context(enable_metadata_routing=True):
         assert MPUClassifier().set_fit_request(groups=True).get_metadata_routing().fit.requests["groups"] is True
     with refused(ValueError):

@@ -53,7 +53,8 @@ class SingleFrequencies:
 
     c: np.ndarray  # float64, shape (q,)
     intervals: np.ndarray  # float64, shape (q, 2): 90 %
-    # bool, shape (q,): whether c comes from other labels, since labels do not clearly differ or annotations are few
+    # bool, shape (q,): whether c comes from other labels, since labels do not clearly differ or annotations are few; or
+    # from all groups, since a small group does not differ by more than chance
     pooled: np.ndarray
     # bool, shape (q,): whether annotations of a group seem capped, so that c is unknown; empty for labels
     unknown: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
@@ -284,8 +285,10 @@ def _fit(x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, curve
 
 # A group with fewer annotations in the sample has no estimate from its instances alone.
 FEWEST_OF_GROUP = 300
-# Standard error of log c by such an estimate, at least; where there is none; and of c of all groups.
-_LEAST_ERROR, _ERROR_WITHOUT, _ERROR_OF_ALL = 0.03, 2.0, 0.3
+# Standard error of log c by such an estimate, at least, and of c of all groups.
+_LEAST_ERROR, _ERROR_OF_ALL = 0.03, 0.3
+# A ratio that differs from the usual one by fewer standard errors may do so by chance: there may be hundreds of groups.
+_NOT_BY_CHANCE = 3.0
 
 
 def estimate_groups(
@@ -297,32 +300,36 @@ def estimate_groups(
     ratio of its annotations to the suggested ones. If features tell groups apart, these follow the annotations.
 
     `suggested`: float64, shape (n,): the number of annotations that features suggest for each instance.
-    `told`: float64, shape (groups,): the share of the variance of belonging to a group that features explain.
+    `told`: float64, shape (groups,): for large groups, the share of the variance of membership that features explain.
     """
-    annotations, by_chance = (groups.sums(part.sum(axis=1)) for part in (cells.annotated, cells.left_to_chance))
-    is_large = annotations >= FEWEST_OF_GROUP
+    annotations, left_to_chance = (groups.sums(part.sum(axis=1)) for part in (cells.annotated, cells.left_to_chance))
+    is_large, some = annotations >= FEWEST_OF_GROUP, np.maximum(annotations, 0.5)
+    expected = np.maximum(groups.sums(suggested) * annotations.sum() / suggested.sum(), 0.5)
     of_groups = [
         estimate(cells.rows(np.flatnonzero(groups.of_instances == group))) if is_large[group] else of_all
         for group in range(len(annotations))
     ]
-    unknown, some = np.array([one.label_cap is not None for one in of_groups]), np.maximum(annotations, 0.5)
+    unknown = np.array([one.label_cap is not None for one in of_groups])
     known = is_large & ~unknown
     # Logarithms of c and of the ends of its interval: shape (3, groups).
     alone, all_alike = (
         np.log([(one.c, *(one.interval or (one.c, one.c))) for one in of]).T for of in (of_groups, [of_all])
     )
-    ratio = np.log(some / np.maximum(groups.sums(suggested), 0.5) * suggested.sum() / annotations.sum())
-    error = np.where(known, np.maximum((alone[2] - alone[1]) / (2 * Z_90), _LEAST_ERROR), _ERROR_WITHOUT)
+    ratio = np.log(some / expected)
+    share_by_chance = np.minimum(_NOT_BY_CHANCE**2 * expected / np.maximum((annotations - expected) ** 2, 1e-9), 1)
+    differing = np.abs(ratio) * np.sqrt(1 - share_by_chance)
+    error = np.where(known, np.maximum((alone[2] - alone[1]) / (2 * Z_90), _LEAST_ERROR), differing)
     # The c of a group of the usual ratio: that of all, corrected by the large groups that features do not tell apart.
-    precision = known / (error**2 + told**2)
+    precision = np.divide(known, error**2 + told**2, out=np.zeros(len(error)), where=known)
     all_alike += precision @ (alone[0] - ratio - all_alike[0]) / (precision.sum() + _ERROR_OF_ALL**-2)
     margins = np.array([[0], [-Z_90], [Z_90]])
     by_ratio = all_alike + ratio + margins / np.sqrt(some)
     weight = error**2 / (error**2 + told**2 + 1 / some)
-    mean = (1 - weight) * np.where(known, alone, all_alike + margins * _ERROR_WITHOUT) + weight * by_ratio
+    mean = (1 - weight) * np.where(known, alone, all_alike + margins * error) + weight * by_ratio
     c, *ends = np.exp(mean).clip(CEILINGS[0], 1)
-    found = SingleFrequencies(c, np.transpose(ends), np.zeros(len(c), bool), unknown | (annotations == 0))
-    return found.at_least(annotations / np.maximum(by_chance, 1))
+    unknown |= (annotations == 0) & (error > 0)
+    found = SingleFrequencies(c, np.transpose(ends), error == 0, unknown)
+    return found.at_least(annotations / np.maximum(left_to_chance, 1))
 
 
 def of_all_groups(groups: SingleFrequencies, of_all: FrequencyEstimate, annotations: np.ndarray) -> FrequencyEstimate:

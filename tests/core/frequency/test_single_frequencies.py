@@ -215,6 +215,9 @@ def test_groups_that_features_do_not_tell_apart_are_compared_by_their_annotation
     found = estimate_groups(cells, drawn, of_all, 0.4 * p.sum(axis=1), told=np.zeros(3))
     assert np.ptp(found.c) < 0.1
     assert_allclose(found.c, of_all.c, rtol=0.2)
+    tiny = InstanceGroups(np.arange(n) // 3, tuple(map(str, range(n // 3))))
+    found = estimate_groups(cells, tiny, of_all, 0.4 * p.sum(axis=1), told=np.zeros(n // 3))
+    assert np.mean(found.pooled & np.isclose(found.c, of_all.c)) > 0.98
 
 
 @pytest.mark.parametrize("kept", [0.05, 0.5, 1.0])
@@ -223,11 +226,12 @@ def test_c_of_a_small_group_comes_from_its_share_of_the_suggested_annotations(ke
     rng, of_instances = np.random.default_rng(5), (np.arange(3000) % 20 == 0).astype(int)
     true = P > 0.25
     S = csr_array(np.where(of_instances[:, None], true & (rng.random(true.shape) < kept), S.toarray()))
-    groups, suggested = InstanceGroups(of_instances, ("large", "small")), true.sum(axis=1).astype(float)
-    found = estimate_groups(CountedCells.of(P, S), groups, estimate(P, S), suggested, told=np.zeros(2))
+    groups, suggested = InstanceGroups(of_instances, ("large", "small", "absent")), true.sum(axis=1).astype(float)
+    found = estimate_groups(CountedCells.of(P, S), groups, estimate(P, S), suggested, told=np.zeros(3))
     assert groups.sums(np.diff(S.indptr))[1] < FEWEST_OF_GROUP
-    assert_allclose(found.c, [0.5, kept], rtol=0.25, atol=0.03)
+    assert_allclose(found.c, [0.5, kept, 0.5], rtol=0.25, atol=0.03)
     assert found.intervals[1, 0] <= kept <= found.intervals[1, 1]
+    assert not found.unknown.any()
 
 
 def test_counts_are_those_of_each_group_alone():
