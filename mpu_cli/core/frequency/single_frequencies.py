@@ -285,8 +285,8 @@ def _fit(x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, curve
 
 # A group with fewer annotations in the sample has no estimate from its instances alone.
 FEWEST_OF_GROUP = 300
-# Standard error of log c by such an estimate, at least, and of c of all groups.
-_LEAST_ERROR, _ERROR_OF_ALL = 0.03, 0.3
+# Standard error of log c by such an estimate, at least.
+_LEAST_ERROR = 0.03
 # A ratio that differs from the usual one by fewer standard errors may do so by chance: there may be hundreds of groups.
 _NOT_BY_CHANCE = 3.0
 
@@ -318,10 +318,10 @@ def estimate_groups(
     ratio = np.log(some / expected)
     share_by_chance = np.minimum(_NOT_BY_CHANCE**2 * expected / np.maximum((annotations - expected) ** 2, 1e-9), 1)
     differing = np.abs(ratio) * np.sqrt(1 - share_by_chance)
-    error = np.where(known, np.maximum((alone[2] - alone[1]) / (2 * Z_90), _LEAST_ERROR), differing)
+    error = np.where(known, _errors(alone), differing)
     # The c of a group of the usual ratio: that of all, corrected by the large groups that features do not tell apart.
     precision = np.divide(known, error**2 + told**2, out=np.zeros(len(error)), where=known)
-    all_alike += precision @ (alone[0] - ratio - all_alike[0]) / (precision.sum() + _ERROR_OF_ALL**-2)
+    all_alike += precision @ (alone[0] - ratio - all_alike[0]) / (precision.sum() + _errors(all_alike) ** -2)
     margins = np.array([[0], [-Z_90], [Z_90]])
     by_ratio = all_alike + ratio + margins / np.sqrt(some)
     weight = error**2 / (error**2 + told**2 + 1 / some)
@@ -330,6 +330,12 @@ def estimate_groups(
     unknown |= (annotations == 0) & (error > 0)
     found = SingleFrequencies(c, np.transpose(ends), error == 0, unknown)
     return found.at_least(annotations / np.maximum(left_to_chance, 1))
+
+
+def _errors(logs: np.ndarray) -> np.ndarray:
+    """Return the standard errors of log c, from rows with log c and the logs of the ends of its 90 % interval."""
+    errors: np.ndarray = np.maximum((logs[2] - logs[1]) / (2 * Z_90), _LEAST_ERROR)
+    return errors
 
 
 def of_all_groups(groups: SingleFrequencies, of_all: FrequencyEstimate, annotations: np.ndarray) -> FrequencyEstimate:
