@@ -37,6 +37,7 @@ def said(run, command: str, is_refused: bool) -> list[str]:
 @pytest.mark.parametrize(("name", "paragraph"), PARAGRAPHS)
 def test_commands_say_this(run, tiny, tiny_model, monkeypatch, name, paragraph):
     monkeypatch.chdir(tiny.parent)
+    monkeypatch.setattr("sys.dont_write_bytecode", True)  # Python caches own methods of an experiment
     files, *commands = paragraph.split("$ ")
     for line in files.splitlines()[1:]:
         path, _, literal = line.partition(" = ")
