@@ -200,7 +200,7 @@ def print_groups(rows: list[dict[str, Any]] | None) -> None:
         print_rates(sorted(rows, key=itemgetter("c")), ["group", "instances", "annotations"], 0)
 
 
-_NOTES = {"pooled": "c is not its own", "unreliable": "unreliable"}  # on a label
+_NOTES = {"pooled": "c is not its own", "unreliable": "unreliable"}  # on labels and groups
 
 
 def print_rates(rows: list[dict[str, Any]], names: list[str], digits: int) -> None:

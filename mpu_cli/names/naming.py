@@ -274,9 +274,8 @@ def read_implications(source: str | Path, names: label_names.LabelNames | None =
             raise ValueError(
                 "expected two labels, the narrower and the broader one, such as: 12 7; between names, put a tab"
             )
-        by_number = Path(source).suffix == IMPLIED and all(
-            map(label_names.is_number, fields)
-        )  # as `mpu suggest` writes them
+        # `mpu suggest` writes numbers.
+        by_number = Path(source).suffix == IMPLIED and all(map(label_names.is_number, fields))
         narrower, broader = (number(field, None if by_number else names) for field in fields)
         pairs.append((narrower, broader))
 
