@@ -14,13 +14,11 @@ from mpu_cli.api.arrays import Annotations
 from mpu_cli.api.estimator import (
     DECLARED,
     MPUClassifier,
-    checked_parameters,
-    chosen_options,
+    chosen,
     drawn_questions,
     learned_rates,
     listed_missing,
-    parameters_of,
-    run_of,
+    settings_of,
     warn_of,
 )
 from mpu_cli.core import stacking
@@ -120,10 +118,7 @@ def estimate_c(
     declared = {name: DECLARED[name] for name in ("features", "folds", "sample", "seed", "jobs")}
     given = {name: keywords.pop(option.name, option.written_default) for name, option in declared.items()}
     annotations, P = _with_features(X, y, scores, _annotations(y, keywords))
-    chosen = checked_parameters(given)
-    run = run_of(chosen)
-    options = FrequencyOptions(features=chosen["features"], folds=chosen["folds"], sample=chosen["sample"])
-    scored = Scored(annotations, options, run, P)
+    scored = Scored(annotations, chosen(FrequencyOptions, given), chosen(Run, given), P)
     estimates = scored.estimates(method)
     estimate = estimates.estimate
     assert estimate is not None  # c has no other source here
@@ -337,8 +332,7 @@ def questions(
     (40, True)
     """
     annotations, P = _with_features(X, y, scores, _annotations(y, verified, _DRAWN))
-    chosen = checked_parameters({"folds": "auto", "sample": FrequencyOptions.sample, "seed": random_state})
-    return drawn_questions(chosen, annotations, n, P)
+    return drawn_questions(FrequencyOptions(), chosen(Run, {"seed": random_state}), annotations, n, P)
 
 
 @dataclass(frozen=True)
@@ -399,8 +393,7 @@ def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verifi
             "calibrate, missing_labels and choose_thresholds"
         )
     annotations, _ = _with_features(X, y, None, _annotations(y, verified, _DRAWN))
-    chosen = parameters_of(MPUClassifier() if estimator is None else estimator)
-    options, run = chosen_options(chosen, annotations), run_of(chosen)
+    options, run = settings_of(MPUClassifier() if estimator is None else estimator, annotations)
     refuse_large_predictions(*annotations.labels.shape)
     _, result = stacking.train(annotations, options, run, hold_out_all=True)
     evidence, c = Evidence.of_training(result, annotations), result.chosen.c

@@ -19,11 +19,9 @@ from mpu_cli.api import arrays
 from mpu_cli.api.estimator import (
     LabelSetsMixin,
     MPUClassifier,
-    chosen_options,
     drawn_questions,
     listed_missing,
-    parameters_of,
-    run_of,
+    settings_of,
     warn_of,
 )
 from mpu_cli.core.calibration import HeldOut
@@ -251,8 +249,8 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
         annotations = arrays.Annotations.of(named, groups=groups, same_fold=same_fold, **verified)
         given = {name: getattr(self, name) for name in ("c", "threshold", "folds", "random_state")}
-        chosen = parameters_of(MPUClassifier(**given), named)
-        (X,), run, options = indexable(X), run_of(chosen), chosen_options(chosen, annotations)
+        options, run = settings_of(MPUClassifier(**given), annotations, named)
+        (X,) = indexable(X)
         evidence = self._fit_by_scores(X, annotations, options, run)
         if any(_method(part) == "predict" for model in self.estimators_ for part in _parts(model)):
             text = (
@@ -264,7 +262,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         warn_of(estimates, annotations)
         held_out = HeldOut(evidence.probabilities, annotations.labels, evidence.frequency)
         thresholds, expected = chosen_thresholds(held_out, options.threshold)
-        self._evidence, self._annotations, self._chosen = evidence, annotations, chosen
+        self._evidence, self._annotations, self._settings = evidence, annotations, (options, run)
         self.classes_, self._has_one_dimension = named.classes, named.has_one_dimension
         self.c_ = annotations.widened(rates, rates[0] if (rates == rates[0]).all() else np.nan)
         self.group_c_ = {}
@@ -313,7 +311,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
     def questions(self, n: int) -> Questions:
         """Draw cells of the training instances to ask people about, as `mpu_cli.questions` does."""
         check_is_fitted(self)
-        return drawn_questions(self._chosen, self._annotations, n, self._scores)
+        return drawn_questions(*self._settings, self._annotations, n, self._scores)
 
     def _probabilities(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

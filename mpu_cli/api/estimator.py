@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -84,6 +84,7 @@ _IN_PYTHON: dict[str, dict[str, Any]] = {
     "seed": {"name": "random_state", "kind": _RandomState(0)},
     "jobs": {"name": "n_jobs", "kind": _Jobs(-1)},
 }
+Chosen = TypeVar("Chosen", bound=FrequencyOptions | Run)
 # Keyed by the option's name; each contains its Python name.
 DECLARED: dict[str, Option] = {
     name: replace(option, **_IN_PYTHON.get(name, {}))
@@ -91,19 +92,19 @@ DECLARED: dict[str, Option] = {
 }
 
 
-def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Check parameters, and return them as plain Python values, ``auto`` as None.
+def chosen(declaration: type[Chosen], given: Mapping[str, Any]) -> Chosen:
+    """Return the declared options with the given values of theirs, by option name: plain Python values, auto as None.
 
-    `parameters`: any of those in `DECLARED`, by option name.
-    Raises DataError (a parameter has the wrong type or is out of range).
+    Raises DataError (a value has the wrong type or is out of range).
     """
-    return {name: DECLARED[name].check(value) for name, value in parameters.items()}
+    return declaration(**{name: DECLARED[name].check(given[name]) for name in options_of(declaration) if name in given})
 
 
-def parameters_of(estimator: Any, named: Named | None = None) -> dict[str, Any]:
-    """Check and return an estimator's parameters, as `checked_parameters` does, and `step`, which reports progress.
+def settings_of(estimator: Any, annotations: Annotations, named: Named | None = None) -> tuple[Options, Run]:
+    """Check an estimator's parameters; return its options, with c for the learned labels, and the run.
 
     `named`: the labels, whose names may be the keys of c; c is 1 if each instance has one of them.
+    Raises DataError (a parameter has the wrong type or is out of range, or the annotations contradict c).
     """
     step = _saying if checked(Integer(0), "verbose", int(estimator.verbose)) else no_observer
     given = {name: getattr(estimator, option.name) for name, option in DECLARED.items()}
@@ -114,8 +115,12 @@ def parameters_of(estimator: Any, named: Named | None = None) -> dict[str, Any]:
             if unknown := c.keys() - set(classes.tolist()):
                 raise DataError(f"c has a number for {min(unknown, key=str)!r}, which is not among the classes")
             given["c"] = [c.get(name, np.nan) for name in classes.tolist()]
-    chosen = checked_parameters(given) | {"step": step}
-    return chosen if named is None or not named.one_each else chosen | {"c": 1.0}
+    options, run = chosen(Options, given), replace(chosen(Run, given), step=step)
+    rates: Any = 1.0 if named is not None and named.one_each else options.c
+    if rates is not None:
+        of_labels = learned_rates(rates, annotations)
+        rates = of_labels if np.ndim(rates) else rates
+    return replace(options, c=rates), run
 
 
 @contextmanager
@@ -123,20 +128,6 @@ def _saying(name: str, ticks: int | None = None) -> Iterator[Callable[[], None]]
     start = time.perf_counter()
     yield lambda: None
     print(f"[mpu] {name}: {time.perf_counter() - start:.1f} s", flush=True)
-
-
-def run_of(chosen: Mapping[str, Any]) -> Run:
-    """Return the chosen run options."""
-    return Run(**{name: chosen[name] for name in (*options_of(Run), "step") if name in chosen})
-
-
-def chosen_options(chosen: Mapping[str, Any], annotations: Annotations) -> Options:
-    """Return the chosen options, with c for the learned labels; DataError if the annotations contradict c."""
-    values = {name: chosen[name] for name in options_of(Options)}
-    if (c := values["c"]) is not None:
-        of_labels = learned_rates(c, annotations)
-        values["c"] = of_labels if np.ndim(c) else c
-    return Options(**values)
 
 
 def learned_rates(c: Any, annotations: Annotations) -> np.ndarray:
@@ -162,12 +153,11 @@ def warn_of(estimates: Estimates, annotations: Annotations) -> None:
 
 
 def drawn_questions(
-    chosen: Mapping[str, Any], annotations: Annotations, n: int, scores: np.ndarray | None
+    options: FrequencyOptions, run: Run, annotations: Annotations, n: int, scores: np.ndarray | None
 ) -> Questions:
     """Draw questions as `mpu suggest --questions` does, in the caller's columns; use scores if given."""
     n = checked(Integer(1), "n", n)
-    options = FrequencyOptions(features=LINEAR, folds=chosen["folds"], sample=chosen["sample"])
-    drawn = Scored(annotations, options, run_of(chosen), scores).questions(n)
+    drawn = Scored(annotations, replace(options, features=LINEAR), run, scores).questions(n)
     return replace(drawn, columns=annotations.columns[drawn.columns])
 
 
@@ -443,8 +433,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         annotations = arrays.Annotations.of(named, numbers, **arguments)
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
-        chosen = parameters_of(self, named)
-        options, run = chosen_options(chosen, annotations), run_of(chosen)
+        options, run = settings_of(self, annotations, named)
         names = getattr(self, "feature_names_in_", None)
         data = TrainingData.extended(annotations, features=arrays.as_csr(X), ids=ids, feature_names=names)
         predictor, result = stacking.train(data, options, run)
@@ -580,9 +569,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         Processing many instances together would take much memory for intermediate results.
         """
         predictor = self._model.predictor
-        names = [name for name in options_of(Run) if name != "seed"]  # nothing is drawn
-        given = {name: getattr(self, DECLARED[name].name) for name in names}
-        run = run_of(checked_parameters(given))
+        run = chosen(Run, {"jobs": self.n_jobs, "kernel": self.kernel})  # nothing is drawn
         rows = max(1, _PROBABILITIES // min(len(predictor.thresholds), FEW_LABELS))
         parts = [slice(start, start + rows) for start in range(0, matrix.shape[0], rows)]
         results = run.in_threads(lambda part: of_part(predictor, matrix[part], run), parts)
