@@ -104,11 +104,12 @@ def parse(path: Path, text: bytes) -> dict[str, Any]:
         are_named = isinstance(values["predictor"], dict) and isinstance(values["options"], dict)
         expect(are_named, "numbers or options are not named")
         expect(type(values["files"]) is list and bool(values["files"]), "no files")
-        for entry in values["files"]:
-            _check_file(entry, ARRAYS_NAME)
-        for kind, pattern in OTHER_NAMES.items():
-            if kind in values:
-                _check_file(values[kind], pattern)
+        named = [(entry, ARRAYS_NAME) for entry in values["files"]]
+        named += [(values[kind], pattern) for kind, pattern in OTHER_NAMES.items() if kind in values]
+        for entry, pattern in named:
+            name, checksum = entry["file"], entry["sha256"]
+            expect(type(name) is str and type(checksum) is str, "a file's name or checksum is not a text")
+            expect(bool(pattern.fullmatch(name)), f"no file can be named {name[:80]!r}")
         if "implied" in values:
             whole(values["implied"]["pairs"])
         expect(whole(values["features"]) <= MAX_ID + 1, "features out of range")
@@ -150,12 +151,6 @@ def read_small(path: Path) -> bytes:
         if os.fstat(file.fileno()).st_size > MOST_BYTES:
             raise ValueError(f"it has more than {MOST_BYTES:,} bytes")
         return file.read()
-
-
-def _check_file(entry: dict[str, Any], pattern: re.Pattern[str]) -> None:
-    name, checksum = entry["file"], entry["sha256"]
-    expect(type(name) is str and type(checksum) is str, "a file's name or checksum is not a text")
-    expect(bool(pattern.fullmatch(name)), f"no file can be named {name[:80]!r}")
 
 
 def files_in(manifest: dict[str, Any]) -> list[dict[str, Any]]:
@@ -348,7 +343,10 @@ def predictor(numbers: dict[str, Any], parts: Parts, occurring: Columns, thresho
         LinearModel(part["weights"] if "weights" in part else _sparse(part, len(thresholds)), part["bias"])
         for part in parts.values()
     )
-    listed, top = numbers["calibrations"], _top(numbers["top"])
+    listed, top = numbers["calibrations"], None
+    if numbers["top"] is not None:
+        top = Top(whole(numbers["top"]["most"], 1), _real(numbers["top"]["least"]))
+        expect(top.most <= MAX_ID + 1 and 0 < top.least < 1, "top out of range")
     expect(type(listed) is list and len(listed) == len(levels), "a level has no calibration")
     calibrations: list[AnyCalibration | None] = [_calibration(values) for values in listed[: len(levels) - 1]]
     if _in_strata(listed):
@@ -382,14 +380,6 @@ def _sparse(arrays: dict[str, np.ndarray], n_columns: int) -> csr_array:
     matrix = csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
     expect(matrix.has_canonical_format, "entries of a row out of order")
     return matrix
-
-
-def _top(values: dict[str, Any] | None) -> Top | None:
-    if values is None:
-        return None
-    most, least = whole(values["most"], 1), _real(values["least"])
-    expect(most <= MAX_ID + 1 and 0 < least < 1, "top out of range")
-    return Top(most, least)
 
 
 def _in_strata(calibrations: Any) -> bool:

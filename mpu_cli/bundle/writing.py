@@ -207,8 +207,11 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def check_kept(path: Path, keep: int) -> list[Path]:
-    """Return the kept models, the newest first; ModelError if something else has the name of one."""
-    found = all_kept(path, keep)
+    """Return the kept models: the existing ones of MODEL.1, the newest, to MODEL.keep, and those that follow directly.
+
+    Raises ModelError (something else has the name of one).
+    """
+    found = [*filter(os.path.lexists, (kept(path, number) for number in range(1, keep + 1))), *_beyond(path, keep)]
     for other in found:
         try:
             check_target(other)
@@ -219,14 +222,6 @@ def check_kept(path: Path, keep: int) -> list[Path]:
 
 def _written(path: Path, model: loading.TrainedModel) -> tuple[dict[Path, str], bytes]:
     """Write the files of a model. Return the final name of each, and the manifest."""
-    parts = _parts_of(model.predictor)
-    of_labels = model.label_ids, model.c, model.predictor.thresholds
-    first = next(iter(parts.values()))
-    first |= {
-        name: np.asarray(array, loading.OF_LABELS[name])
-        for name, array in zip(loading.OF_LABELS, of_labels, strict=True)
-    }
-    first["known"] = model.occurring.indices
     temporaries: dict[Path, str] = {}
 
     def keep(part: str, content: bytes | dict[str, np.ndarray], suffix: str = "npz") -> dict[str, Any]:
@@ -247,7 +242,7 @@ def _written(path: Path, model: loading.TrainedModel) -> tuple[dict[Path, str], 
         "features_known": len(model.occurring.indices),
         "labels": len(model.label_ids),
         "predictor": _numbers_of(model.predictor),
-        "files": [keep(part, arrays) for part, arrays in parts.items()],
+        "files": [keep(part, arrays) for part, arrays in _parts_of(model).items()],
     }
     if model.names is not None:
         values["names"] = keep("labels", model.names.text, "txt")
@@ -285,21 +280,27 @@ def _calibration_numbers(calibration: AnyCalibration | None) -> dict[str, Any] |
     return None if calibration is None else {name: getattr(calibration, name).tolist() for name in loading.LOG_ODDS}
 
 
-def _parts_of(model: StackedModel) -> loading.Parts:
+def _parts_of(model: loading.TrainedModel) -> loading.Parts:
     """Return the arrays of a model, by part and name."""
-    parts = {f"level{i}": _weights(level.weights) | {"bias": level.bias} for i, level in enumerate(model.levels)}
-    if isinstance(model.calibration, StratifiedCalibration):
-        parts["level0"]["strata"] = model.calibration.strata
-    if model.rbf is not None:
-        parts[loading.KERNEL] = {name: getattr(model.rbf, name) for name in loading.OF_KERNEL}
+    predictor = model.predictor
+    parts: loading.Parts = {}
+    for i, level in enumerate(predictor.levels):
+        weights = level.weights
+        if isinstance(weights, np.ndarray):
+            arrays = {"weights": weights}
+        else:
+            indices, indptr = weights.indices.astype(np.int32), weights.indptr.astype(np.int64)
+            arrays = {"data": weights.data, "indices": indices, "indptr": indptr}
+        parts[f"level{i}"] = arrays | {"bias": level.bias}
+    first, of_labels = parts["level0"], (model.label_ids, model.c, predictor.thresholds)
+    if isinstance(predictor.calibration, StratifiedCalibration):
+        first["strata"] = predictor.calibration.strata
+    for (name, dtype), array in zip(loading.OF_LABELS.items(), of_labels, strict=True):
+        first[name] = np.asarray(array, dtype)
+    first["known"] = model.occurring.indices
+    if predictor.rbf is not None:
+        parts[loading.KERNEL] = {name: getattr(predictor.rbf, name) for name in loading.OF_KERNEL}
     return parts
-
-
-def _weights(weights: np.ndarray | csr_array) -> dict[str, np.ndarray]:
-    if isinstance(weights, np.ndarray):
-        return {"weights": weights}
-    indices, indptr = weights.indices.astype(np.int32), weights.indptr.astype(np.int64)
-    return {"data": weights.data, "indices": indices, "indptr": indptr}
 
 
 def _write(folder: Path, content: bytes | dict[str, np.ndarray]) -> Path:
@@ -321,12 +322,6 @@ def kept(model: Path, number: int) -> Path:
     """Return MODEL.number; the same for links to the model."""
     real = model.resolve()
     return real.with_name(f"{real.name}.{number}")
-
-
-def all_kept(model: Path, most: int) -> list[Path]:
-    """Return the existing ones of MODEL.1 to MODEL.most, and those that follow without a gap."""
-    paths = (kept(model, number) for number in range(1, most + 1))
-    return [*filter(os.path.lexists, paths), *_beyond(model, most)]
 
 
 def _keep_present(model: Path) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mpu_cli import bundle
 from mpu_cli.bundle.loading import manifest_of
-from mpu_cli.bundle.writing import all_kept, kept
+from mpu_cli.bundle.writing import check_kept, kept
 from tests.endurance.commands import FORMATS, TRAINING, Trainings, run_as_command, start
 from tests.folders import model_files
 
@@ -94,14 +94,14 @@ class _Nights(Trainings):
         assert after == [*after[:accepted], *before][: len(after)]
         assert len(after) >= min(len(before) + accepted, KEEP + 1)
         # A kill may leave one too many, or the present model twice, until one is accepted.
-        assert not accepted or len(after) == len(all_kept(self.model, KEEP)) + 1 <= KEEP + 1
+        assert not accepted or len(after) == len(check_kept(self.model, KEEP)) + 1 <= KEEP + 1
         self.log.write_text("")
         return [{0: "accepted", 3: "rejected", 75: "refused beside another"}[state] for state in states]
 
     def all_models(self) -> list[dict[str, bytes]]:
         """Return the files of the model and of those that are kept, the newest first; equal models once."""
         found: list[dict[str, bytes]] = []
-        for path in (self.model, *all_kept(self.model, KEEP + 1)):
+        for path in (self.model, *check_kept(self.model, KEEP + 1)):
             bundle.load(path)
             files = model_files(path)
             named = files["manifest.json"].decode()
@@ -121,7 +121,7 @@ class _Nights(Trainings):
 
     def is_between(self) -> bool:
         """Whether a kill came between the first rename and that of the manifest."""
-        numbers = [int(path.suffix[1:]) for path in all_kept(self.model, KEEP + 1)]
+        numbers = [int(path.suffix[1:]) for path in check_kept(self.model, KEEP + 1)]
         twice = manifest_of(kept(self.model, 1)) == manifest_of(self.model)
         return twice or numbers != list(range(1, len(numbers) + 1))
 
