@@ -28,7 +28,7 @@ from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions
 from mpu_cli.core.options import Options
-from mpu_cli.core.predictions import Cells, refuse_beyond_free
+from mpu_cli.core.predictions import Cells
 from mpu_cli.core.problem import Problem, joined, kin_of
 from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.core.validation import deal, default_folds, usual_folds, without
@@ -134,15 +134,6 @@ def _values(estimator: Any, X: Any, q: int) -> np.ndarray:
         if isinstance(found, list):  # for each label, the probability of each class
             found = np.stack([p @ (np.asarray(own) == 1) for p, own in zip(found, classes, strict=True)], 1)
     return np.asarray(found, np.float32).reshape(-1, q)
-
-
-def suited(classifiers: list[Any], matrix: csr_array) -> csr_array | np.ndarray:
-    """Return features unchanged, or dense if a classifier needs that; TooLargeError if they exceed the memory."""
-    if all(get_tags(classifier).input_tags.sparse for classifier in classifiers):
-        return matrix
-    n, D = matrix.shape
-    refuse_beyond_free(4 * n * D, f"{n:,} instances x {D:,} features", "use a classifier that accepts sparse features")
-    return matrix.toarray()
 
 
 class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimator):

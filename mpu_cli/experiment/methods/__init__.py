@@ -20,10 +20,12 @@ import joblib
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.base import is_classifier
+from sklearn.utils import get_tags
 
-from mpu_cli.api.any_classifier import fit_copies, scale_of, scores, suited, values
+from mpu_cli.api.any_classifier import fit_copies, scale_of, scores, values
 from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.predictions import refuse_beyond_free
 from mpu_cli.core.problem import kin_of
 from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.core.thresholds import pooled_threshold
@@ -196,10 +198,19 @@ class Classifiers:
 
     def fit(self, X: csr_array, S: csr_array) -> None:
         """Learn; TooLargeError if it needs dense features, and memory is too small."""
-        self.fitted = fit_copies(self.classifier, suited([self.classifier], X), S.toarray())
+        self.fitted = fit_copies(self.classifier, _suited([self.classifier], X), S.toarray())
         self.q = S.shape[1]
 
     def predict(self, X: csr_array) -> np.ndarray:
         """Return probabilities, or the logistic function of decision values, divided by a number if some are large."""
-        found = values(self.fitted, suited(self.fitted, X), self.q)
+        found = values(self.fitted, _suited(self.fitted, X), self.q)
         return scores(found, scale_of([found]))
+
+
+def _suited(classifiers: list[Any], matrix: csr_array) -> csr_array | np.ndarray:
+    """Return features unchanged, or dense if a classifier needs that; TooLargeError if they exceed the memory."""
+    if all(get_tags(classifier).input_tags.sparse for classifier in classifiers):
+        return matrix
+    n, D = matrix.shape
+    refuse_beyond_free(4 * n * D, f"{n:,} instances x {D:,} features", "use a classifier that accepts sparse features")
+    return matrix.toarray()
