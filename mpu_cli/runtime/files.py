@@ -53,7 +53,10 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
     Raises FilesError (an output is an input or another output, is in one of the directories, or is a URL; or two inputs
     are the same stream); MpuError as for `_identity`.
     """
-    inputs, outputs = _given(inputs), _given(outputs)
+    inputs, outputs = (
+        {name: str(path) for name, path in files.items() if path not in (None, os.devnull)}
+        for files in (inputs, outputs)
+    )
     for name, path in outputs.items():
         scheme = _SCHEME.match(path)
         if scheme and (scheme[2] == "//" or not Path(scheme[0]).exists()):  # a Path keeps only one of two slashes
@@ -85,10 +88,6 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
                 continue
             if Path(os.path.realpath(other_path)) in Path(os.path.realpath(path)).parents:
                 raise FilesError(f"{name}, {path}, lies in {other}, {other_path}; give {name} another place")
-
-
-def _given(files: Named) -> dict[str, str]:
-    return {name: str(path) for name, path in files.items() if path not in (None, os.devnull)}
 
 
 def refuse_repeated(paths: Sequence[str]) -> None:

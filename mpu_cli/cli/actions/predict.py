@@ -272,7 +272,7 @@ def _lines(
 
 def predict_files(
     model: Path,
-    targets: Mapping[str, Path],
+    targets: Mapping[str, str | Path],
     output: Output = Output(),
     *,
     on: Address,
@@ -282,7 +282,7 @@ def predict_files(
 ) -> Fitness:
     """Predict files to their targets, which all workers must reach, like the model. `tick` is called once per file."""
     meant = model.absolute(), checksum(model / MANIFEST)
-    files = {absolute(source): target.absolute() for source, target in targets.items()}
+    files = {absolute(source): Path(target).absolute() for source, target in targets.items()}
     with connected(on, run) as executor:
         done = [
             executor.submit(_predict, meant, file, state_of(file), target, output, reading, run.on_a_worker())
@@ -332,8 +332,7 @@ def command(
     if into_folder and not output.endswith("/") and compression_named(output):
         raise click.UsageError(f"Predictions of several FILEs go to a directory, and {output!r} is the name of a file.")
     refuse_repeated(sources)
-    target_of = in_folder(output, sources) if into_folder else {}
-    targets: dict[str, str | Path] = {**target_of} if into_folder else {names[0]: output}
+    targets: Mapping[str, str | Path] = in_folder(output, sources) if into_folder else {names[0]: output}
     called = (lambda name, path: f"{name} {path}") if into_folder else (lambda name, path: name)
     refuse_overlaps(
         {"MODEL": model, **what.suggestible.by_option(), **{called("FILE", source): source for source in sources}},
@@ -362,10 +361,11 @@ def command(
             raise MpuError(f"{output}: cannot be made: {error.strerror}; give another -o OUT") from error
     with (run.quiet() if to_terminal else run).step("predicting", work) as count:
         if on is not None:
-            found = predict_files(model, target_of, what, on=on, tick=count, reading=reading, run=run)
-        for name, target in targets.items() if on is None else ():
-            rows = rows_of_texts(trained, name, texts, text_form) if has_texts(name) else None
-            found += predict(trained, name, target, what, rows=rows, count=count, reading=reading, run=run)
+            found = predict_files(model, targets, what, on=on, tick=count, reading=reading, run=run)
+        else:
+            for name, target in targets.items():
+                rows = rows_of_texts(trained, name, texts, text_form) if has_texts(name) else None
+                found += predict(trained, name, target, what, rows=rows, count=count, reading=reading, run=run)
     if not found.instances:
         warn(f"{shown(as_one(names))}: there are no instances, so nothing was predicted")
     elif not found.entries and not has_texts(names[0]):

@@ -135,7 +135,7 @@ def train(
                 writer.save(model)
         outcome = None if gate is None else gate.test(model, float(data.true_labels(result.chosen).sum()) / len(data))
         thresholds = dict(zip(data.ids.tolist(), predictor.thresholds.tolist(), strict=True))
-        shared = next(iter(thresholds.values())) if len(set(thresholds.values())) == 1 else None
+        different = set(thresholds.values())
         findings = data.findings(options, predictor, result)
         warnings = data.warnings(result.chosen.estimates) + ([] if outcome is None else outcome.pop("warnings"))
         report = {
@@ -146,7 +146,7 @@ def train(
             **present(labels_never_annotated=len(data.never_annotated) or None, review=data.review),
             **findings,
             **present(advice=first_of_all(findings.get("c_assumption"), findings.get("c_interval"))),
-            **({"thresholds": thresholds} if shared is None else {"threshold": shared}),
+            **({"thresholds": thresholds} if len(different) > 1 else {"threshold": different.pop()}),
             "seconds": seconds,
             "peak_bytes": peak_bytes(),
             **present(cluster=data.work() if isinstance(data, ClusterData) else None, acceptance=outcome),
