@@ -23,6 +23,7 @@ from mpu_cli.errors import (
     OverflowingError,
     RejectedError,
     for_terminal,
+    shown,
     without_secrets,
 )
 from mpu_cli.evaluation import compare
@@ -114,6 +115,7 @@ class Metrics:
     per_label: bool
     calibration: bool
     reviewed: Sequence[str]
+    fail_below: Sequence[tuple[str, float]]
 
     def rates_of(self, truth: Truth) -> Propensities | None:
         """Return the label frequencies of the truth; None if it is complete. InputError for a malformed file.
@@ -141,34 +143,32 @@ def evaluate_several(
     c = metrics.rates_of(truth)
     every = [_counted(name, truth, metrics, c, count) for name in predictions]
     if metrics.threshold is not None and not any(one.gains for one in every):
-        raise MpuError(f"--threshold needs scores, and all PREDICTIONS have label lists; {_MAKE_SCORES}")
+        raise _no_scores("--threshold", predictions[0])
     values, differences = compare.compare(every, c is not None, truth.run.seed)
     common = [name for name in values[0] if all(name in one for one in values)]
     if missing := [name for name in metrics.names or () if name not in common]:
-        without = next(name for name, one in zip(predictions, values, strict=True) if missing[0] not in one)
-        raise MpuError(
-            f"{missing[0]} needs scores, and {without} has label lists; give the model, or make them with "
-            "`mpu predict --format both`"
+        raise _no_scores(
+            missing[0], next(name for name, one in zip(predictions, values, strict=True) if missing[0] not in one)
         )
     names = list(metrics.names or common)
     by = _DECIDING_METRIC if _DECIDING_METRIC in names else names[0]
     n, width = every[0].truth.shape
-    shown = list(map(without_secrets, predictions))
+    titles = list(map(without_secrets, predictions))
     report: dict[str, Any] = {"instances": n, "labels": width - 1}
     if metrics.c is not None:
         report["c"] = every[0].truth.nnz / every[0].truth.sum() if isinstance(metrics.c, Path) else metrics.c
     return report | {
         "evaluated": [
-            {"name": name} | {metric: one[metric] for metric in names} for name, one in zip(shown, values, strict=True)
+            {"name": name} | {metric: one[metric] for metric in names} for name, one in zip(titles, values, strict=True)
         ],
         "compared": [
             {
                 "name": name,
-                "compared_with": shown[0],
-                "verdict": conclusion_on(shown[0], name, by, one[by]),
+                "compared_with": titles[0],
+                "verdict": conclusion_on(titles[0], name, by, one[by]),
                 "differences": {metric: one[metric] for metric in names},
             }
-            for name, one in zip(shown[1:], differences, strict=True)
+            for name, one in zip(titles[1:], differences, strict=True)
         ],
     }
 
@@ -212,7 +212,12 @@ def conclusion_on(first: str, other: str, metric: str, difference: compare.Diffe
     return f"{ahead} is ahead of {behind} by {abs(value):.3f} {title}, 95 % interval {least:.3f} to {most:.3f}"
 
 
-_MAKE_SCORES = "make it with `mpu predict --format scores`"
+def _no_scores(what: str, predictions: str) -> MpuError:
+    """Return the error that a metric or an option needs scores, which these predictions lack."""
+    return MpuError(
+        f"{what} needs scores, and {shown(predictions)} has none; give the model, or make them with "
+        "`mpu predict --format both`"
+    )
 
 
 _CUT = (
@@ -255,6 +260,11 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
         ends = f"{labels[0]} to {labels[-1]} in TRUTH and {others[0]} to {others[-1]} in PREDICTIONS"
         advice = f"if they are numbered from different bases, renumber TRUTH: {RENUMBERED['labels'] % shift}"
         warn(f"labels are {ends}: {advice}")
+    needed = [*(metrics.names or ()), *(name for name, _ in metrics.fail_below)]
+    if missing := [name for name in needed if name not in comparison.results()]:
+        if form.ranks:
+            raise MpuError(f"{missing[0]} needs propensities; --training gives them")
+        raise _no_scores(missing[0], predictions)
     c = None if frequencies is None else frequencies.of_counts(counts)
     report = build_report(comparison, metrics.names, c) | more
     uses_label_sets = metrics.per_label or not report.keys().isdisjoint(LabelSetMetrics().results())
@@ -264,13 +274,12 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
         warn("TRUTH has no labels; they begin a line, such as 3,7 1:0.5")
     if report.get("corrected", {}).get("clipped"):
         warn(_clipped(metrics))
-    if propensities is not None and comparison.propensity_scored is None:
-        raise MpuError(f"metrics with propensities need scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
-    if metrics.threshold is not None and form.labels and not form.scores:
-        raise MpuError(f"--threshold needs scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
+    for option, given in {"--training": metrics.training, "--threshold": metrics.threshold}.items():
+        if given is not None and not form.ranks:
+            raise _no_scores(option, predictions)
     if metrics.calibration:
         if (reliability := comparison.reliability) is None or not form.scores:
-            raise MpuError(f"calibration needs scores, and PREDICTIONS has none; {_MAKE_SCORES}")
+            raise _no_scores("--calibration", predictions)
         report["calibration"] = {**reliability.summary(), "bins": reliability.rows()}
     if metrics.per_label:
         if model is not None and model.names is not None and metrics.naming.file is None:
@@ -311,10 +320,6 @@ def build_report(
     """
     results = comparison.results()
     names = list(results) if metrics is None else metrics
-    if missing := [name for name in names if name not in results]:
-        if comparison.ranking is not None:
-            raise MpuError(f"{missing[0]} needs propensities; --training gives them")
-        raise MpuError(f"{missing[0]} needs scores, and PREDICTIONS has label lists; {_MAKE_SCORES}")
     counts = comparison.label_sets
     report = {"instances": counts.instances, "labels": len(counts.labels)} | present(threshold=comparison.form.cut)
     if c is None:
@@ -351,7 +356,6 @@ def command(
     reading: Reading,
     run: Run,
     as_json: bool,
-    fail_below: tuple[tuple[str, float], ...],
     **chosen: Any,
 ) -> None:
     wanted = Metrics(**chosen)
@@ -383,7 +387,7 @@ def command(
     if unknown := [name for name in names or () if name not in all_names]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(all_names)}.", param_hint="--metrics")
     known = [name for name in names or all_names if not name.endswith(("_loss", "_error"))]
-    for name, _ in fail_below:
+    for name, _ in wanted.fail_below:
         if name not in known:
             text = f"{name!r} is not one of those where higher is better: {', '.join(known)}."
             raise click.BadParameter(text, param_hint="--fail-below")
@@ -394,9 +398,7 @@ def command(
         else:
             report = evaluate(data, predictions[0], wanted, count)
     output_report(report, as_json, print_comparison if several else _print_report)
-    for name, number in fail_below:
-        if name not in report:
-            raise MpuError(f"--fail-below: there is no {name}, since PREDICTIONS has no scores; {_MAKE_SCORES}")
+    for name, number in wanted.fail_below:
         if report[name] < number:
             raise RejectedError(f"{name} is {report[name]:.4f}, below {number:g}")
 
