@@ -22,7 +22,7 @@ from mpu_cli.core.predictions import refuse_large_predictions
 from mpu_cli.core.problem import InstanceGroups
 from mpu_cli.errors import InputError, counted, one_line
 from mpu_cli.names.label_names import LabelNames, label_of
-from mpu_cli.names.lines import cell, meanings, read_each, text_lines
+from mpu_cli.names.lines import at_line, cell, meanings, text_lines
 from mpu_cli.names.naming import FOLDER, LABEL_FEATURES, there
 from mpu_cli.runtime.options import LEAST_FREQUENCY
 from mpu_cli.runtime.run import Run
@@ -69,19 +69,17 @@ def frequencies_of_file(
     """
     frequencies: dict[int, float] = {}
     comments: list[str] = []
-
-    def read_line(line: str) -> None:
+    for number, line in enumerate(text_lines(source), 1):
         if not line.partition("#")[0].strip():
             text = line[:_LONGEST_COMMENT].strip()
             if not frequencies and text.startswith(("# estimated c", _WARNING)):
                 comments.append(text)
-            return
-        label, c = _parse(line.strip(), names)
-        if label in frequencies:
-            raise ValueError(f"label {label} is duplicate; remove one of the lines")
-        frequencies[label] = c
-
-    read_each(source, read_line)
+            continue
+        with at_line(source, number):
+            label, c = _parse(line.strip(), names)
+            if label in frequencies:
+                raise ValueError(f"label {label} is duplicate; remove one of the lines")
+            frequencies[label] = c
     return frequencies, _earlier(comments, np.array([*frequencies.values()]))
 
 

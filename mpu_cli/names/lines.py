@@ -13,7 +13,7 @@ import io
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
@@ -94,13 +94,13 @@ def text_lines(source: str | Path, is_ours: bool = False) -> Generator[str, None
             yield line.rstrip("\r\n")
 
 
-def read_each(source: str | Path, read: Callable[[str], None]) -> None:
-    """Call a function with each line of a file, like `text_lines`; turn its ValueError into an InputError."""
-    for number, line in enumerate(text_lines(source), 1):
-        try:
-            read(line)
-        except ValueError as error:
-            raise InputError(source, str(error), number) from None
+@contextmanager
+def at_line(source: str | Path, number: int) -> Iterator[None]:
+    """Turn a ValueError in the ``with`` block into an InputError at a line of a file."""
+    try:
+        yield
+    except ValueError as error:
+        raise InputError(source, str(error), number) from None
 
 
 def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, abridged, counted, shown
 from mpu_cli.names import label_names
-from mpu_cli.names.lines import read_each, text_lines
+from mpu_cli.names.lines import at_line, text_lines
 from mpu_cli.svmlight.streams import Files, Source, files_of, is_url, stem
 
 if TYPE_CHECKING:
@@ -228,13 +228,11 @@ EVERY_LABEL = Suggestible()
 def _labels(source: str | Path, ids: "np.ndarray", names: label_names.LabelNames | None) -> list[int]:
     """Read labels; a warning counts the labels that are not in use."""
     lines: list[tuple[str, int | None]] = []
-
-    def read(line: str) -> None:
+    for place, line in enumerate(text_lines(source), 1):
         first, *others = map(str.strip, line.split("\t"))
         if text := label_names.without_brackets(first):
-            lines.append((text, label_names.as_number(text) if names is None else names.find(text, others)))
-
-    read_each(source, read)
+            with at_line(source, place):
+                lines.append((text, label_names.as_number(text) if names is None else names.find(text, others)))
     known = set(ids.tolist())
     used = known.intersection(number for _, number in lines)
     if not used:
@@ -259,31 +257,31 @@ def read_implications(source: str | Path, names: label_names.LabelNames | None =
     names = None if is_kept(source) else names
     pairs: list[tuple[int, int]] = []
     unused: dict[str, int] = {}  # numbers below 0
-    pairs_in_use: int | None = None
+    first_unused = 0  # line
 
     def number(text: str, names: label_names.LabelNames | None) -> int:
-        if pairs_in_use == 0 or names is None or names.find(text) is not None:
+        if names is None or names.find(text) is not None:
             return label_names.label_of(text, names)
         return unused.setdefault(text, -1 - len(unused))
 
-    def read(line: str) -> None:
-        fields = _fields(line, names)
-        if not fields or (not pairs and [field.lower() for field in fields] == ["narrower", "broader"]):
-            return
-        if len(fields) != 2:
-            raise ValueError(
-                "expected two labels, the narrower and the broader one, such as: 12 7; between names, put a tab"
-            )
-        # `mpu suggest` writes numbers.
-        by_number = Path(source).suffix == IMPLIED and all(map(label_names.is_number, fields))
-        narrower, broader = (number(field, None if by_number else names) for field in fields)
+    for place, line in enumerate(text_lines(source), 1):
+        with at_line(source, place):
+            fields = _fields(line, names)
+            if not fields or (not pairs and [field.lower() for field in fields] == ["narrower", "broader"]):
+                continue
+            if len(fields) != 2:
+                raise ValueError(
+                    "expected two labels, the narrower and the broader one, such as: 12 7; between names, put a tab"
+                )
+            # `mpu suggest` writes numbers.
+            by_number = Path(source).suffix == IMPLIED and all(map(label_names.is_number, fields))
+            narrower, broader = (number(field, None if by_number else names) for field in fields)
         pairs.append((narrower, broader))
-
-    read_each(source, read)
+        first_unused = first_unused or place * bool(unused)
     pairs_in_use = sum(min(pair) >= 0 for pair in pairs)
     if unused and not pairs_in_use:
-        pairs.clear()
-        read_each(source, read)  # to report the problem in the first line
+        with at_line(source, first_unused):
+            label_names.label_of(next(iter(unused)), names)  # raises the error
     if unused:
         _log.warning(
             f"{shown(source)}: {counted(len(pairs) - pairs_in_use, 'line')} of {len(pairs):,} with unused "

@@ -1,6 +1,7 @@
 """Labels in a copy of the data: ``suggest --format svm``; and rules of which labels imply others."""
 
 import gzip
+import io
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def test_a_file_of_implications(tmp_path, text):
     assert 3 in read_implications(tmp_path / "implied.tsv").broader(7)
 
 
-def test_rules_on_labels_that_are_not_in_use_hand_on_what_they_imply(tmp_path, caplog):
+def test_rules_on_labels_that_are_not_in_use_hand_on_what_they_imply(tmp_path, caplog, monkeypatch):
     """Rules may be those of a whole thesaurus. Where none is on labels in use, the first one is an error."""
     names, rules = LabelNames.of({1: ("oaks",), 2: ("plants",)}), tmp_path / "rules.tsv"
     rules.write_text("oaks\ttrees\ntrees\tplants\noaks\tplants\nbeech\ttrees\n")
@@ -70,6 +71,6 @@ def test_rules_on_labels_that_are_not_in_use_hand_on_what_they_imply(tmp_path, c
     assert caplog.messages == [f"{rules}: 3 lines of 4 with unused labels, such as 'trees'"]
     rules.write_text("oaks\ttrees\ntrees\tplants\n1\t1\n")
     assert 2 in read_implications(rules, names).broader(1)
-    rules.write_text("beech\ttrees\n")
-    with refused(InputError, "rules.tsv:1: "):
-        read_implications(rules, names)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"# trees\nbeech\ttrees\n")))
+    with refused(InputError, "standard input:2: "):
+        read_implications("-", names)

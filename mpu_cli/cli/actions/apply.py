@@ -12,6 +12,7 @@ from mpu_cli.cli.messages import info, output_report, warn
 from mpu_cli.core.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names.label_names import LabelNames, is_uri, repeated_id
+from mpu_cli.names.lines import at_line
 from mpu_cli.names.naming import BESIDE, FOLDER, IDS, beside, place_beside
 from mpu_cli.review import decisions
 from mpu_cli.review.decisions import NOTHING_ELSE, checksum
@@ -155,10 +156,8 @@ def command(
     for instance, wanted in changes.items():
         if not (wanted.add or (remove and wanted.refused) or fill_implied):
             continue
-        try:
+        with at_line(beside(data, FOLDER) / IDS, instance + 1):
             by_key[instance if ids is None else ids.unique(instance)] = wanted
-        except ValueError as error:
-            raise InputError(beside(data, FOLDER) / IDS, str(error), instance + 1) from None
     used: set[str | int] = set()
     counts = Counter[str]()
     rules = vectorization.labels.broader if fill_implied else Implications(())
