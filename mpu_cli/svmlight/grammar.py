@@ -164,7 +164,10 @@ def parse_line(line: bytes, reading: Reading = DEFAULT_READING) -> Instance:
             )
         return _parse(plain_labels(text, reading), reading)
     except ValueError as error:
-        problem = problem_of_line(line, reading.scores) or str(error)
+        of_others = problem_of(line, _NO_VECTORS)
+        if reading.scores and of_others:
+            of_others = f"{of_others.partition('; ')[0]}; {PREDICTIONS}"
+        problem = problem_of(line) or of_others or str(error)
         raise ValueError(problem.replace(PAGE, PREDICTIONS) if reading.scores else problem) from None
 
 
@@ -272,21 +275,6 @@ def problem_of(beginning: bytes, formats: tuple[tuple[bytes, str], ...] = _OF_NO
     >>> problem_of(b"3,7 1:0.5")
     """
     return next((f"this is {what}" for pattern, what in formats if re.match(pattern, beginning, re.DOTALL)), None)
-
-
-def problem_of_line(line: bytes, of_scores: bool = False) -> str | None:
-    """Return the same for a line that should be an instance but is not: also for formats that other commands read.
-
-    `of_scores`: whether it should be a prediction.
-
-    >>> problem_of_line(b"id,text,tags")  # doctest: +ELLIPSIS
-    'this is a table; mpu vectorize makes LIBSVM data of texts in a table; ...'
-    >>> problem_of_line(b"sport,news 1:0.5")
-    """
-    if (problem := problem_of(line)) is not None:
-        return problem
-    problem = problem_of(line, _NO_VECTORS)
-    return f"{problem.partition('; ')[0]}; {PREDICTIONS}" if problem and of_scores else problem
 
 
 def utf16_of(beginning: bytes) -> str | None:
