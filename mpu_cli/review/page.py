@@ -12,7 +12,6 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
@@ -150,20 +149,13 @@ def _data(review: Review) -> dict[str, Any]:
         "written": written,
         "further": further,
         "broader": {i: above for i, above in broader.items() if above},
-        "uris": _uris(uris) if any(uris) else None,
+        "uris": uris if any(uris) else [],
         "link": review.link,
         "counts": [int(counts[number]) if number < len(counts) else 0 for number in numbers],
         "most": {"label": MAX_ID, "instance": MOST_INSTANCES},
         "items": items,
         "decided": decided,
     }
-
-
-def _uris(uris: list[str | None]) -> dict[str, Any]:
-    """Return the prefix that all URIs share, up to a slash or a hash, and the rest of each, null without a URI."""
-    shared = commonprefix(list(filter(None, uris)))  # noqa: RUF071  # character by character, until the next line
-    shared = shared[: max(shared.rfind("/"), shared.rfind("#")) + 1]
-    return {"shared": shared, "rest": [uri and uri[len(shared) :] for uri in uris]}
 
 
 def _item(review: Review, instance: int, place: dict[int, int]) -> dict[str, Any]:

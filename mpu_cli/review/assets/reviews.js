@@ -277,8 +277,7 @@ function labelsByName({ named, numbers, names, further, uris }) {
   numbers.forEach((number, i) => {
     if (!named) return;
     add(main, names[i], String(number));
-    const uri = uris?.rest[i] == null ? [] : [uris.shared + uris.rest[i]];
-    for (const name of [...(further[i] ?? []), ...uri]) add(others, name, String(number));
+    for (const name of [...(further[i] ?? []), ...(uris[i] ? [uris[i]] : [])]) add(others, name, String(number));
   });
   return (text) => {
     const name = text.normalize();

@@ -95,8 +95,8 @@ class LabelIndex {
     this.identified = new Map(); // number, URI or last part of a URI, as typed -> labels
     const identify = (text, i) => this.identified.set(text, [...(this.identified.get(text) ?? []), i]);
     if (named) numbers.forEach((number, i) => identify(String(number), i));
-    uris?.rest.forEach((rest, i) => {
-      if (rest !== null) [rest.split(/[/#]/).at(-1), uris.shared + rest].forEach((text) => identify(plain(text), i));
+    uris.forEach((uri, i) => {
+      if (uri) [uri.split(/[/#]/).at(-1), uri].forEach((text) => identify(plain(text), i));
     });
   }
 
@@ -112,8 +112,8 @@ class LabelIndex {
 
   // The URI, where the name alone does not say which label is meant.
   uriNote(i) {
-    const rest = this.named && !this.isAlone(i) ? this.uris?.rest[i] : null;
-    return typeof rest === "string" ? [element("span", { className: "note-of", textContent: this.uris.shared + rest })] : [];
+    const uri = this.named && !this.isAlone(i) && this.uris[i];
+    return uri ? [element("span", { className: "note-of", textContent: uri })] : [];
   }
 
   // A decision may be on a label that the data do not have.
