@@ -27,7 +27,7 @@ import platform
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
@@ -47,10 +47,12 @@ from mpu_cli.errors import ModelError, without_secrets
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import (
     LOCK,
+    Named,
     State,
     checksum,
     create,
     directory_to_disk,
+    each_named,
     expect,
     json_object,
     locked_directory,
@@ -428,7 +430,7 @@ def parse_origin(content: bytes, n_labels: int) -> Origin:
 _TIME_VARIABLE = "SOURCE_DATE_EPOCH"
 
 
-def described_files(source: Source, states: Sequence[State | None], others: Mapping[str, Any]) -> dict[str, Any]:
+def described_files(source: Source, states: Sequence[State | None], others: Named) -> dict[str, Any]:
     """Return names, sizes and checksums of the data of a training, and other files by their options.
 
     `states`: of each data file before it was read; None if it is a stream, or read by other processes. Size and
@@ -442,11 +444,10 @@ def described_files(source: Source, states: Sequence[State | None], others: Mapp
                 found = checksum(Path(file).resolve())
                 size, sha256 = (state[0], found) if state_of(file) == state else (None, None)
         files.append({"name": without_secrets(file), "bytes": size, "sha256": sha256})
-    named = [(option, path) for option, path in others.items() if path is not None]
     return {
         "source": without_secrets(str(source)),
         "files": files,
-        "others": [without_secrets(option if str(path) in option else f"{option} {path}") for option, path in named],
+        "others": [without_secrets(f"{name.split()[0]} {path}") for name, path in each_named(others)],
     }
 
 

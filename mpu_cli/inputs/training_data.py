@@ -70,15 +70,13 @@ class Sources:
 
     def by_option(self) -> dict[str, Any]:
         """Return the files keyed by the options that name them, as `runtime.files.refuse_overlaps` expects."""
-        files = {f"FILE {path}": path for path in self.file} if isinstance(self.file, Files) else {"FILE": self.file}
-        return {**files, **self.others()}
+        return {"FILE": self.file, **self.others()}
 
     def others(self) -> dict[str, Any]:
         """Return the files beside the data."""
-        reviews = {f"--reviewed {path}": path for path in self.reviewed}
-        names = "fully_labelled", "groups", "same_fold", "implied", "labels", "label_features", "scores"
+        names = "reviewed", "fully_labelled", "groups", "same_fold", "implied", "labels", "label_features", "scores"
         files = vars(self) | {"labels": self.naming.file}
-        return reviews | {f"--{name.replace('_', '-')}": files[name] for name in names}
+        return {f"--{name.replace('_', '-')}": files[name] for name in names}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,7 +35,8 @@ from typing import Any, BinaryIO, ClassVar
 from mpu_cli.errors import STANDARD_STREAM, BusyError, FilesError, InputError, MpuError, shown, without_secrets
 from mpu_cli.runtime import signals
 
-Named = Mapping[str, str | Path | None]  # files keyed by the name of their argument or option; None: not given
+# Files keyed by the name of their argument or option, which may have several; None: not given
+Named = Mapping[str, str | Path | Sequence[str | Path] | None]
 
 _STDIN, _STDOUT = 0, 1
 _STANDARD_INPUT = (STANDARD_STREAM, "/dev/stdin", "/dev/fd/0")
@@ -43,6 +44,15 @@ _TEMPORARY = ".mpu-"
 LOCK = ".lock"
 _BUFFER_BYTES = 1 << 19
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)(//?)")
+
+
+def each_named(files: Named) -> list[tuple[str, str]]:
+    """Return each file after its name: that of its option, with the file itself if the option has several."""
+    found: list[tuple[str, str]] = []
+    for name, paths in files.items():
+        each = [paths] if isinstance(paths, str | Path) else paths or ()
+        found += [(f"{name} {path}" if len(each) > 1 else name, str(path)) for path in each]
+    return found
 
 
 def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] = ()) -> None:
@@ -53,37 +63,34 @@ def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] 
     Raises FilesError (an output is an input or another output, is in one of the directories, or is a URL; or two inputs
     are the same stream); MpuError as for `_identity`.
     """
-    inputs, outputs = (
-        {name: str(path) for name, path in files.items() if path not in (None, os.devnull)}
-        for files in (inputs, outputs)
-    )
-    for name, path in outputs.items():
+    sources, targets = ([one for one in each_named(files) if one[1] != os.devnull] for files in (inputs, outputs))
+    for name, path in targets:
         scheme = _SCHEME.match(path)
         if scheme and (scheme[2] == "//" or not Path(scheme[0]).exists()):  # a Path keeps only one of two slashes
             url = shown(f"{scheme[1]}//{path.removeprefix(scheme[0])}")
             raise FilesError(f"{name}, {url}, is a URL, but output goes to local files; write one and copy it")
-    folders = {name: path for name, path in (inputs | outputs).items() if name in directories}
+    folders = [(name, path) for name, path in sources + targets if name in directories]
     streams: dict[Any, str] = {}
     read: dict[Any, str] = {}
-    written: dict[Any, str] = {}
-    for name, path in inputs.items():
+    written: dict[Any, tuple[str, str]] = {}
+    for name, path in sources:
         identity = _identity(path, _STDIN)
-        is_stream = path in _STANDARD_INPUT or Path(path).is_fifo()
-        if is_stream and (other := streams.setdefault(identity or STANDARD_STREAM, name)) != name:
-            first = shown(inputs[other], "input")
-            raise FilesError(f"{other} and {name} are both {first}, which can be read only once")
+        if path in _STANDARD_INPUT or Path(path).is_fifo():
+            if (other := streams.get(identity or STANDARD_STREAM)) is not None:
+                raise FilesError(f"{other} and {name} are both {shown(path, 'input')}, which can be read only once")
+            streams[identity or STANDARD_STREAM] = name
         if identity is not None:
             read.setdefault(identity, name)
-    for name, path in outputs.items():
+    for name, path in targets:
         identity = _identity(path, _STDOUT)
-        if (other := written.setdefault(identity or path, name)) != name:
-            raise FilesError(
-                f"{other} and {name} are both {shown(outputs[other], 'output')}; give one of them another name"
-            )
+        if first := written.get(identity or path):
+            other, place = first
+            raise FilesError(f"{other} and {name} are both {shown(place, 'output')}; give one of them another name")
+        written[identity or path] = name, path
         is_folder = Path(path).is_dir()  # the command itself decides whether it may be replaced
-        if not is_folder and (other := read.get(identity, name)) != name:
+        if not is_folder and (other := read.get(identity)) is not None:
             raise FilesError(f"{name} and {other} are the same file, {shown(path, 'output')}; give {name} another name")
-        for other, other_path in folders.items():
+        for other, other_path in folders:
             if other == name or STANDARD_STREAM in (path, other_path):
                 continue
             if Path(os.path.realpath(other_path)) in Path(os.path.realpath(path)).parents:

@@ -114,8 +114,7 @@ def command(
         raise click.UsageError("Give --reviewed CHECKED.tsv, or --suggestions MISSING.tsv with --min-probability.")
     if (suggestions is None) != (least is None):
         raise click.UsageError("--suggestions and --min-probability belong together.")
-    inputs = {"RECORDS": source, "--suggestions": suggestions, "--data": data}
-    inputs |= {f"--reviewed {file}": file for file in reviewed}
+    inputs = {"RECORDS": source, "--suggestions": suggestions, "--data": data, "--reviewed": reviewed}
     refuse_overlaps(inputs, {"--output": output})
     chosen, _ = form_and_fields(source, form)
     written = "tsv" if chosen == ANNIF else chosen

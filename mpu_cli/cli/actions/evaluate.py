@@ -33,7 +33,7 @@ from mpu_cli.names.label_names import LabelNames
 from mpu_cli.names.naming import Naming
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
-from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.runtime.files import Named, refuse_overlaps
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import RENUMBERED, Reading
 from mpu_cli.svmlight.reader import Dataset, gathered, iter_chunks
@@ -360,11 +360,8 @@ def command(
 ) -> None:
     wanted = Metrics(**chosen)
     names, c, labels = wanted.names, wanted.c, wanted.naming.file
-    inputs: dict[str, str | Path | None] = {"TRUTH": truth}
-    inputs |= {f"PREDICTIONS {number}".removesuffix(" 1"): name for number, name in enumerate(predictions, 1)}
-    inputs |= {"--labels": labels, "--c": c if isinstance(c, Path) else None, "--training": wanted.training}
-    inputs |= {f"--reviewed {path}": path for path in wanted.reviewed}
-    refuse_overlaps(inputs, {})
+    inputs: Named = {"TRUTH": truth, "PREDICTIONS": predictions, "--labels": labels, "--reviewed": wanted.reviewed}
+    refuse_overlaps({**inputs, "--c": c if isinstance(c, Path) else None, "--training": wanted.training}, {})
     several = len(predictions) > 1
     if several:
         for_one = "fail_below", "per_label", "training", "calibration", "reviewed", "labels"

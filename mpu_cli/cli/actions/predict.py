@@ -333,12 +333,8 @@ def command(
         raise click.UsageError(f"Predictions of several FILEs go to a directory, and {output!r} is the name of a file.")
     refuse_repeated(sources)
     targets: Mapping[str, str | Path] = in_folder(output, sources) if into_folder else {names[0]: output}
-    called = (lambda name, path: f"{name} {path}") if into_folder else (lambda name, path: name)
-    refuse_overlaps(
-        {"MODEL": model, **what.suggestible.by_option(), **{called("FILE", source): source for source in sources}},
-        {called("--output", target): target for target in targets.values()},
-        ("MODEL",),
-    )
+    inputs = {"MODEL": model, **what.suggestible.by_option(), "FILE": sources}
+    refuse_overlaps(inputs, {"--output": list(targets.values())}, ("MODEL",))
 
     def has_texts(name: str) -> bool:
         return bool(texts) or text_form is not None or format_of(name) is not None or bool(name and Path(name).is_dir())

@@ -144,12 +144,12 @@ def command(
     reading: Reading,
 ) -> None:
     inputs: dict[str, Any] = {"FILE": source, "--suggestions": suggestions, "--text": text, "--features": features}
-    inputs |= suggestible.by_option() | {f"--reviewed {file}": file for file in reviewed}
+    inputs |= suggestible.by_option() | {"--reviewed": reviewed, "--labels": naming.file}
     if text_fields and text is None and made_with(source) is None:
         raise click.UsageError("--text-field needs --text, where FILE was not made by mpu vectorize.")
     if link is not None and not (link.startswith(("https://", "http://")) and "{id}" in link):
         raise click.UsageError("--link begins with https:// or http://, and has {id} in it.")
-    refuse_overlaps(inputs | {"--labels": naming.file}, {"--output": output})
+    refuse_overlaps(inputs, {"--output": output})
     with run.step("reading data", bytes_of(source)):
         sidecars = Sidecars(source)
         data = read(source, reading, run, measures=sidecars.measures)

@@ -54,7 +54,7 @@ from mpu_cli.inputs.training_data import (
     frequency_file,
     read_training_data,
 )
-from mpu_cli.runtime.files import refuse_overlaps
+from mpu_cli.runtime.files import each_named, refuse_overlaps
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, in_background, peak_bytes
 from mpu_cli.svmlight.streams import Files, compression_named, files_of, is_url, open_output, refuse_unwritable, stem
@@ -95,9 +95,9 @@ def train(
     test = acceptance.test
     inputs = {**sources.by_option(), "--c": frequency_file(options), "--accept-on": test}
     refuse_overlaps(inputs, {"--output": target, "--oof": oof, "--history": history}, ("--output",))
-    for name, path in sources.by_option().items():
+    for name, path in each_named(sources.by_option()):
         with suppress(OSError):
-            if test is not None and path is not None and Path(path).samefile(test):
+            if test is not None and Path(path).samefile(test):
                 raise FilesError(
                     f"{name} and --accept-on are the same file, {test}; leave test data out of the training"
                 )
