@@ -463,34 +463,22 @@ def _each_once(every: Decisions, ids: RecordIds | None) -> Decisions:
 
     Chance and claim are taken from the last one that has them.
     """
-    order = np.lexsort((every.label, every.instance))  # stable
-    instance, label, verdict = every.instance[order], every.label[order], every.verdict[order]
-    again = np.zeros(len(order), bool)
-    again[1:] = (np.diff(instance) == 0) & (np.diff(label) == 0)
-    first = np.flatnonzero(~again)
-    group = np.cumsum(~again) - 1
-    if len(other := np.flatnonzero(verdict != verdict[first][group])):
-        here, before = order[other[0]], order[first[group[other[0]]]]
+    _, row = np.unique(every.instance, return_inverse=True)
+    _, first, group = np.unique(row << 32 | (every.label + 1), return_index=True, return_inverse=True)
+    if len(others := np.flatnonzero(every.verdict != every.verdict[first[group]])):
+        here = others[np.argmin(group[others])]
+        before = first[group[here]]
         words = [YES if every.verdict[i] else NO for i in (here, before)]
-        of = f"label {label_text(int(every.label[here]), every.names)} of {_record(int(instance[other[0]]), ids)}"
+        of = f"label {label_text(int(every.label[here]), every.names)} of {_record(int(every.instance[here]), ids)}"
         there = f"{words[1]} in {shown(every.files[every.file[before]])}:{every.line[before]}"
         raise every.error(here, f"{of} is {words[0]} here and {there}; remove one of the lines")
-    both = every.is_sample, every.origin
-    is_sample, origin = (np.maximum.reduceat(values[order], first) if len(first) else values for values in both)
-
-    def last_of(values: np.ndarray) -> np.ndarray:
-        kept, in_order = np.full(len(first), np.nan), values[order]
-        is_there = ~np.isnan(in_order)
-        kept[group[is_there]] = in_order[is_there]
-        return kept
-
-    return replace(
-        _part(every, order[first]),
-        is_sample=is_sample,
-        chance=last_of(every.chance),
-        origin=origin,
-        probability=last_of(every.probability),
-    )
+    once = _part(every, first)
+    np.maximum.at(once.is_sample, group, every.is_sample)
+    np.maximum.at(once.origin, group, every.origin)
+    for kept, values in ((once.chance, every.chance), (once.probability, every.probability)):
+        is_there = ~np.isnan(values)
+        kept[group[is_there]] = values[is_there]
+    return once
 
 
 def write(  # noqa: PLR0913 - the columns of a line, and information about the data
