@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from functools import cache
-from itertools import product, takewhile
+from itertools import product
 from math import isnan, nan
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ from mpu_cli.core.validation import deal
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.compare import SET_METRICS, Comparison, Form, metric_names
 from mpu_cli.evaluation.metrics import FEWEST_INSTANCES, Propensities, Reliability, corrected_metrics
-from mpu_cli.experiment.methods import fit_and_predict
+from mpu_cli.experiment.methods import fit_and_predict, parts_of
 from mpu_cli.names import lines
 from mpu_cli.runtime.files import expect, json_value, open_regular, replacing
 from mpu_cli.runtime.run import Run, blas_on_one_thread
@@ -382,14 +382,10 @@ def short_names(labels: Sequence[str]) -> dict[str, str]:
     >>> short_names(["mpu:c=0.7:cost=100", "mpu:levels=1:c=0.7:cost=100", "br:cost=100"])
     {'mpu:c=0.7:cost=100': 'mpu', 'mpu:levels=1:c=0.7:cost=100': 'mpu, levels=1', 'br:cost=100': 'br'}
     """
-    options = {}
-    groups = defaultdict(list)
-    for label in labels:
-        words = label.split(":")
-        name = ":".join(takewhile(lambda word: "=" not in word, words))
-        options[label] = name, words[name.count(":") + 1 :]
-        groups[name].append(options[label][1])
+    parts, shared = {label: parts_of(label) for label in labels}, dict[str, set[str]]()
+    for name, options in parts.values():
+        shared[name] = shared.get(name, {*options}).intersection(options)
     return {
-        label: ", ".join([name, *(word for word in own if not all(word in others for others in groups[name]))])
-        for label, (name, own) in options.items()
+        label: ", ".join([name, *(option for option in options if option not in shared[name])])
+        for label, (name, options) in parts.items()
     }

@@ -11,7 +11,7 @@ import time
 from ast import literal_eval
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
-from itertools import dropwhile, takewhile
+from itertools import takewhile
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, NamedTuple
@@ -43,17 +43,17 @@ def make(label: str, run: Run) -> Any:
     threshold from `Tuned`.
     Raises MpuError (there is no such method, or it does not take these options).
     """
-    words = label.split(":")
-    made, options = _class(label), {}
-    for word in dropwhile(lambda word: "=" not in word, words):
+    name, words = parts_of(label)
+    made, options = _class(name), {}
+    for word in words:
         key, _, text = word.partition("=")
-        if (name := key.replace("-", "_")) in options:
+        if (option := key.replace("-", "_")) in options:
             raise MpuError(f"{label}: the option {key} is given twice; give it once")
-        options[name] = _value(text)
+        options[option] = _value(text)
     if (tuned := options.pop("tuned", False)) not in (True, False):
         raise MpuError(f"{label}: tuned is {tuned!r}: give True or False")
     if tuned:
-        return Tuned(":".join(word for word in words if not word.startswith("tuned=")), run)
+        return Tuned(":".join([name, *(word for word in words if not word.startswith("tuned="))]), run)
     try:
         takes_run = "run" in inspect.signature(made).parameters
         method = made(**options, run=run) if takes_run else made(**options)
@@ -66,18 +66,24 @@ def make(label: str, run: Run) -> Any:
     return method
 
 
+def parts_of(label: str) -> tuple[str, list[str]]:
+    """Return the name in a method's label, and its options, such as ``cost=3``."""
+    words = label.split(":")
+    name = list(takewhile(lambda word: "=" not in word, words))
+    return ":".join(name), words[len(name) :]
+
+
 def code_of(label: str) -> str | None:
     """Return the checksum of the file that defines a method; None for one of `mpu`, or without a file."""
     path: str | None = (name := label.partition(":")[0])
     if name in method_names():
         return None
     if not name.endswith(".py"):
-        path = getattr(inspect.getmodule(_class(label)) or sys.modules[name], "__file__", None)
+        path = getattr(inspect.getmodule(_class(parts_of(label)[0])) or sys.modules[name], "__file__", None)
     return path and str(joblib.hash(Path(path).read_bytes()))
 
 
-def _class(label: str) -> Any:
-    of_name = ":".join(takewhile(lambda word: "=" not in word, label.split(":")))
+def _class(of_name: str) -> Any:
     name, _, attribute = of_name.partition(":")
     try:
         if name in method_names():
