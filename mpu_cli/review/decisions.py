@@ -37,7 +37,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -46,7 +46,7 @@ from mpu_cli.core.predictions import values_at
 from mpu_cli.core.problem import HowDecided
 from mpu_cli.errors import InputError, one_line, shown
 from mpu_cli.names.label_names import LabelNames, RecordIds, as_number, label_of, quoted
-from mpu_cli.names.lines import cell, delimiter_of, first_repeated, meanings, text_lines, whole
+from mpu_cli.names.lines import at_line, cell, delimiter_of, first_repeated, meanings, text_lines, whole
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.streams import Source, Writable
 
@@ -233,9 +233,9 @@ class WrittenCells:
 
 def read_cells(source: str | Path, names: LabelNames | None = None, ids: RecordIds | None = None) -> WrittenCells:
     """Read a review file, or a file of suggestions; arguments and errors as for `read`."""
-    columns, lines, comments = _read_table(str(source))
+    columns, lines, notes = _read_table(str(source))
     none = np.zeros(0, np.int64)
-    cells = WrittenCells(str(source), columns, lines, *_noted(str(source), comments), none, none)
+    cells = WrittenCells(str(source), columns, lines, notes.get("checksum"), notes.get("suggestions"), none, none)
     both = list(zip(cells.column(INSTANCE), cells.column(ID), strict=True))
     texts = columns[NUMBER if names is None and NUMBER in columns else LABEL]
     named = list(zip(texts, cells.column(NUMBER), strict=True))
@@ -246,11 +246,11 @@ def read_cells(source: str | Path, names: LabelNames | None = None, ids: RecordI
     )
 
 
-def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], list[tuple[int, str]]]:
+def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], dict[str, Any]]:
     """Read this format's columns from a file, the line number of each row, and the comments about the data."""
-    comments: list[tuple[int, str]] = []
+    notes: dict[str, Any] = {}
     with closing(text_lines(source)) as text:
-        rows = _rows(chain(next(text, "").split("\r"), text), comments)  # with CR alone, there is one line
+        rows = _rows(source, chain(next(text, "").split("\r"), text), notes)  # with CR alone, there is one line
         needed = [INSTANCE, LABEL, VERDICT]
         number, first = next(rows, (None, ""))
         if number is None:
@@ -290,11 +290,11 @@ def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], list[tupl
                 value = values[place] if place < len(values) else ""
                 column.append(same.setdefault(value, value.strip()))
             lines.append(number)
-    return columns, lines, comments
+    return columns, lines, notes
 
 
-def _rows(text: Iterable[str], comments: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield the lines with values, and their numbers; append comments about the data to a list.
+def _rows(source: str, text: Iterable[str], notes: dict[str, Any]) -> Iterator[tuple[int, str]]:
+    """Yield the lines with values, and their numbers; note what comments contain about the data.
 
     After the first line with values, only these comments are left out: an id, or a name, may begin with ``#`` too.
     """
@@ -302,27 +302,24 @@ def _rows(text: Iterable[str], comments: list[tuple[int, str]]) -> Iterator[tupl
     for number, line in enumerate(text, 1):
         comment = line[:_LONGEST_COMMENT].strip(' \t,;"')[1:].strip() if line.startswith(_COMMENT) else ""
         if comment.lower().startswith(("checksum", "suggestions")):
-            comments.append((number, comment))
+            with at_line(source, number):
+                _note(comment.lower(), notes)
         elif line.strip(' \t,;"') and not (is_top and line.startswith(_COMMENT)):
             is_top = False
             yield number, line
 
 
-def _noted(source: str, comments: Iterable[tuple[int, str]]) -> tuple[str | None, int | None]:
-    """Return the checksum of the data and the number of suggestions in a file's comments."""
-    checksum, size = None, None
-    for number, text in comments:
-        word, *values = text.lower().split()
-        value = values[0] if len(values) == 1 else ""
-        if word == "suggestions" and value.isascii() and value.isdigit():
-            size = (size or 0) + int(value)
-        elif word == "checksum":
-            if not CHECKSUM.fullmatch(value):
-                raise InputError(source, "the checksum is damaged; it has 64 digits, of 0-9 and a-f", number)
-            if checksum not in (None, value):
-                raise InputError(source, "there are two different checksums; are these two files in one?", number)
-            checksum = value
-    return checksum, size
+def _note(comment: str, notes: dict[str, Any]) -> None:
+    """Note the checksum of the data, or the number of suggestions: the sum, if files were joined."""
+    word, *values = comment.split()
+    value = values[0] if len(values) == 1 else ""
+    if word == "suggestions" and value.isascii() and value.isdigit():
+        notes[word] = notes.get(word, 0) + int(value)
+    elif word == "checksum":
+        if not CHECKSUM.fullmatch(value):
+            raise ValueError("the checksum is damaged; it has 64 digits, of 0-9 and a-f")
+        if notes.setdefault(word, value) != value:
+            raise ValueError("there are two different checksums; are these two files in one?")
 
 
 def label_number(text: str, number: str, names: LabelNames | None) -> int:
