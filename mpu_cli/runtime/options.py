@@ -52,25 +52,27 @@ class Kind:
         """Return the value that a text represents; ValueError, with a message for users, if it is invalid."""
         if text in self.words:
             return None if text == AUTO else text
-        return self._parsed(text)
+        return self._checked(self._of_text(text), text)
 
     def check(self, value: Any) -> Any:
         """Return a value from Python as a plain Python value; ValueError if its type is wrong or it is out of range."""
         if isinstance(value, str) and value in self.words:
             return None if value == AUTO else value
-        return self._checked(value)
+        return self._checked(value, value)
 
-    def _parsed(self, text: str) -> Any:
-        return self._checked(text)
+    def _of_text(self, text: str) -> Any:
+        """Return the value that a text represents, which is not checked."""
+        return text
 
-    def _checked(self, value: Any) -> Any:
-        raise self._refused(value, "")
+    def _checked(self, value: Any, given: Any) -> Any:
+        """Return a value that is no word as a plain Python value; `given`: the value, or its text, for the error."""
+        raise self._refused(given, "")
 
-    def _refused(self, value: Any, others: str) -> ValueError:
+    def _refused(self, given: Any, others: str) -> ValueError:
         """Return the error that lists the allowed values: words, and others."""
         words = ", ".join(self.words)
         return ValueError(
-            f"{value!r}: give " + (f"{words}, or {others}" if words and others else others or f"one of {words}")
+            f"{given!r}: give " + (f"{words}, or {others}" if words and others else others or f"one of {words}")
         )
 
     @property
@@ -97,26 +99,20 @@ class Real(Kind):
     _type: ClassVar[tuple[Any, Callable[[Any], float]]] = numbers.Real, float
     _called: ClassVar[str] = "a number"
 
-    def _parsed(self, text: str) -> Any:
+    def _of_text(self, text: str) -> Any:
         if percentage := _PERCENTAGE.fullmatch(text):
             raise ValueError(f"{text!r} is a percentage: write {float(percentage[1]) / 100:g}")
         try:
-            number = self._type[1](text)
+            return self._type[1](text)
         except ValueError:
-            number = math.nan
-        if not self.includes(number):
-            raise self._refused(text, self._expected(number))
-        return self._checked(number)
+            return math.nan
 
-    def _checked(self, value: Any) -> Any:
+    def _checked(self, value: Any, given: Any) -> Any:
         of_type, plain = self._type
         if not isinstance(value, of_type) or isinstance(value, bool) or not self.includes(value):
-            raise self._refused(value, self._expected(value))
+            is_beyond = isinstance(value, int) and self.most is not None and value > self.most > _MOST_SHOWN
+            raise self._refused(given, f"{self._called} " + (f"up to {self.most:,}" if is_beyond else self.range))
         return plain(value)
-
-    def _expected(self, value: Any) -> str:
-        is_beyond = isinstance(value, int) and self.most is not None and value > self.most > _MOST_SHOWN
-        return f"{self._called} " + (f"up to {self.most:,}" if is_beyond else self.range)
 
     def includes(self, value: Any) -> Any:
         """Whether a number, or each number in an array, is finite and in the range."""
@@ -144,8 +140,8 @@ class Integer(Real):
 class Threads(Integer):
     """A number of threads, at most one per core, since more gain nothing and may be refused; -1: one per core."""
 
-    def _checked(self, value: Any) -> int:
-        if not (jobs := super()._checked(value)):
+    def _checked(self, value: Any, given: Any) -> int:
+        if not (jobs := super()._checked(value, given)):
             raise ValueError("0: 0 threads can do nothing; -1 is one per core")
         return min(jobs, os.cpu_count() or 1)
 
@@ -159,18 +155,17 @@ class Span(Kind):
     metavar = "from-to"
     type = "(int, int)"
 
-    def _parsed(self, text: str) -> tuple[int, int]:
+    def _of_text(self, text: str) -> tuple[int, ...]:
         parts = re.fullmatch(r"([0-9]{1,9})-([0-9]{1,9})", text)
-        return self._pair(tuple(map(int, parts.groups())) if parts else (), text, ", such as 1-2")
+        return tuple(map(int, parts.groups())) if parts else ()
 
-    def _checked(self, value: Any) -> tuple[int, int]:
-        return self._pair(tuple(value) if isinstance(value, list | tuple) else (), value)
-
-    def _pair(self, pair: tuple[Any, ...], given: Any, example: str = "") -> tuple[int, int]:
+    def _checked(self, value: Any, given: Any) -> tuple[int, int]:
+        pair = tuple(value) if isinstance(value, list | tuple) else ()
         whole = len(pair) == 2 and all(isinstance(end, numbers.Integral) for end in pair)
         if not (whole and self.least <= pair[0] <= pair[1] <= self.most):
-            ends = f"from {self.least} to {self.most}, the smaller one first"
-            raise self._refused(given, f"two whole numbers {ends}{example}")
+            example = "" if given is value else ", such as 1-2"
+            ends = f"from {self.least} to {self.most}, the smaller one first{example}"
+            raise self._refused(given, f"two whole numbers {ends}")
         return int(pair[0]), int(pair[1])
 
 
@@ -188,10 +183,10 @@ class PerLabel(Real):
         others = "dict by the name of the label (NaN or absent: estimated)"
         return "float, array_like of shape (q,)" + (f" or {others}" if self.some else "")
 
-    def _parsed(self, text: str) -> float | Path:
+    def parse(self, text: str) -> Any:
         """Return the number, or the path of the file. A missing file is refused before any data are read."""
         try:
-            return super()._parsed(text)
+            return super().parse(text)
         except ValueError as error:
             if text and Path(text).exists():
                 return Path(text)
@@ -199,12 +194,12 @@ class PerLabel(Real):
                 raise
             raise ValueError(f"{error}, or a file that exists") from None
 
-    def _checked(self, value: Any) -> Any:
+    def _checked(self, value: Any, given: Any) -> Any:
         """Return a float, or an array of float64."""
         import numpy as np  # not at the top, so that the help need not wait for it
 
         if np.ndim(value) == 0:
-            return super()._checked(value)
+            return super()._checked(value, given)
         try:
             each = np.asarray(value, float)
         except (TypeError, ValueError):

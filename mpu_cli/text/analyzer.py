@@ -137,10 +137,10 @@ class _Languages(Kind):
     metavar = "word"
     type = "str"
 
-    def _checked(self, value: Any) -> str:
-        given = value.split(",") if isinstance(value, str) else [value]
-        if not isinstance(value, str) or len({*given}) < len(given) or not {*given} <= {*LANGUAGES}:
-            raise self._refused(value, f"one or several of {', '.join(LANGUAGES)}, with commas between them")
+    def _checked(self, value: Any, given: Any) -> str:
+        languages = value.split(",") if isinstance(value, str) else [value]
+        if not isinstance(value, str) or len({*languages}) < len(languages) or not {*languages} <= {*LANGUAGES}:
+            raise self._refused(given, f"one or several of {', '.join(LANGUAGES)}, with commas between them")
         return value
 
 
