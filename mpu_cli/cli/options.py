@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from inspect import getdoc
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import click
 from click.core import ParameterSource
@@ -72,10 +72,9 @@ class CleanErrors(click.Group):
 @contextmanager
 def _reported_failures(args: list[str]) -> Iterator[None]:
     """Print an error that a user can fix in one line, and exit. Without arguments, click prints the help."""
-    args, status = list(args), 1
+    args = list(args)
     try:
         yield
-        return
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as error:
@@ -85,15 +84,19 @@ def _reported_failures(args: list[str]) -> Iterator[None]:
     except BrokenPipeError:
         sys.exit(128 + signal.SIGPIPE)  # as for a process that this signal ends
     except MpuError as error:
-        message, status = str(error), error.exit_status
+        fail(str(error), error.exit_status)
     except OSError as error:
-        message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
+        fail(f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error))
     except MemoryError as error:
-        message = f"out of memory: {error}" if str(error) else "out of memory"
+        fail(f"out of memory: {error}" if str(error) else "out of memory")
     except RuntimeError as error:
         if str(error) != signals.NO_THREAD:
             raise
-        message = signals.LIMIT_OF_THREADS
+        fail(signals.LIMIT_OF_THREADS)
+
+
+def fail(message: str, status: int = 1) -> NoReturn:
+    """Print an error in one line, and exit."""
     signals.too_late()
     messages.error(message)
     sys.exit(status)
