@@ -280,8 +280,10 @@ def test_two_windows_of_one_page_show_the_same(page):
 def test_thousands_of_instances_and_labels_stay_fluid(open_page, tmp_path):
     (tmp_path / "many.svm").write_text("".join(f"{i % 9000 + 1} 1:{i + 1}\n" for i in range(5000)))
     (tmp_path / "many.names").write_text("".join(f"Subject {i:x} of knowledge\n" for i in range(9000)))
-    (tmp_path / "many.txt").write_text("".join(f"Record {i} " + "words " * 200 + "\n" for i in range(5000)))
+    texts = (f"Record {i} " + "words " * (200 if i else 100_000) + "\n" for i in range(5000))
+    (tmp_path / "many.txt").write_text("".join(texts))
     page = open_page(tmp_path / "many.svm", "--text", tmp_path / "many.txt", "--labels", tmp_path / "many.names")
+    assert page.text("#text").startswith("Record 0 words")
     seconds = page.run(
         """
         const search = document.getElementById("search");
@@ -485,6 +487,13 @@ def test_work_goes_on_where_it_was_elsewhere(open_page, news, tmp_path):
     page.run("reviews.setReviewer('Dora')")
     assert page.export().read_text() == mine.read_text()
     assert page.messages() == []
+
+
+def test_a_key_that_is_held_decides_once(page):
+    press = "document.dispatchEvent(new KeyboardEvent('keydown', { key: 'e', repeat: arguments[0] }))"
+    for repeat in (False, True, True):
+        page.driver.execute_script(press, repeat)
+    assert page.text("#count") == "1 of 3 reviewed"
 
 
 def test_goes_on_by_itself_where_that_is_wanted(page):

@@ -153,8 +153,8 @@ function headings(one) {
 function renderText() {
   const one = item();
   const features = (one.w?.[labels.place.get(marked)] ?? []).map((feature) => plain(feature).split(" ").filter(Boolean));
-  $("title").replaceChildren(...withMarks(headings(one)[0], one.h === undefined ? [] : features));
-  $("text").replaceChildren(...withMarks(one.t ?? "", features));
+  $("title").replaceChildren(withMarks(headings(one)[0], one.h === undefined ? [] : features));
+  $("text").replaceChildren(withMarks(one.t ?? "", features));
 }
 
 // Words of a text are highlighted that begin with those of a feature, which may be stems: happi is one of happy. A
@@ -170,7 +170,9 @@ function withMarks(text, features) {
       feature.forEach((_, j) => marked.add(i + 2 * j));
     }
   }
-  return parts.map((part, i) => (marked.has(i) ? element("mark", {}, [part]) : part));
+  const shown = new DocumentFragment();
+  parts.forEach((part, i) => shown.append(marked.has(i) ? element("mark", {}, [part]) : part));
+  return shown;
 }
 
 function linkTo(id) {
@@ -339,6 +341,7 @@ document.addEventListener("keydown", (event) => {
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !$("shortcuts").checked || !KEYS[key]) return;
   event.preventDefault();
+  if (event.repeat && "ynue".includes(key)) return; // a key that is held decides once
   return KEYS[key]();
 });
 
