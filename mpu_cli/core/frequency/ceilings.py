@@ -55,7 +55,6 @@ def _binned(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarra
     p = np.clip(probabilities[order].astype(float), 1e-7, 1 - 1e-7)
     z = np.log(p) - np.log1p(-p)
     ends = np.round(np.geomspace(min(_TOP_BIN, len(order)), len(order), _BINS)).astype(int)
-    ends = np.searchsorted(-z, -z[ends - 1], side="right")  # equal scores are in one bin
     size = np.diff(ends, prepend=0)
     total, positives = (np.diff(np.append(0, np.cumsum(part))[ends], prepend=0) for part in (z, annotated[order]))
     return total / np.maximum(size, 1), size, positives
@@ -101,20 +100,3 @@ def _fit(x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, curve
         if gained < _CONVERGED:
             break
     return (a, b), reached
-
-
-def quantiles(likelihood: np.ndarray, shares: list[float]) -> np.ndarray:
-    """Return these quantiles of each label's ceiling, with a uniform prior: float64, shape (r, q).
-
-    `likelihood`: float64, shape (G, q): of each of `CEILINGS`.
-    """
-    edges = np.append(np.sqrt(CEILINGS[:-1] * CEILINGS[1:]), 1.0)
-    posterior = likelihood * CEILINGS[:, None]  # the grid is logarithmic
-    below = np.cumsum(posterior / posterior.sum(axis=0), axis=0)
-    return np.transpose([np.interp(shares, of_label, edges) for of_label in below.T])
-
-
-def highest_common_ceiling(label: OfLabel, columns: Sequence[int]) -> float:
-    """Return the upper end of the 90 % interval of a ceiling that all these labels share."""
-    logs = np.log(np.maximum(likelihoods(label, columns), np.finfo(float).tiny)).sum(axis=1, keepdims=True)
-    return float(quantiles(np.exp(logs - logs.max()), [0.95])[0, 0])
