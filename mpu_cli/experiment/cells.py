@@ -39,7 +39,7 @@ from mpu_cli.runtime.files import expect, json_value, open_regular, replacing
 from mpu_cli.runtime.run import Run, blas_on_one_thread
 from mpu_cli.svmlight.reader import Dataset
 
-RECORD, RESULTS = "experiment.json", "results.csv"
+TABLES = RECORD, RESULTS, _ = "experiment.json", "results.csv", "summary.md"
 LOSSES = ("brier", "log_loss", "ece")  # of scores from 0 to 1
 # As in `mpu evaluate`, and estimates on complete labels, for a test set with incomplete labels.
 METRICS = (*metric_names((1, 3, 5)), *LOSSES, *(f"corrected_{name}" for name in SET_METRICS))

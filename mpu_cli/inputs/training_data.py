@@ -69,7 +69,7 @@ class Sources:
         return find_broader(self.file) if self.implied is None else self.implied
 
     def by_option(self) -> dict[str, Any]:
-        """Return the files keyed by the options that name them, as `runtime.files.refuse_overlaps` expects."""
+        """Return the files keyed by the options that name them, as `refuse_overlaps` expects."""
         return {"FILE": self.file, **self.others()}
 
     def others(self) -> dict[str, Any]:

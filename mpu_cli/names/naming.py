@@ -198,7 +198,7 @@ class Suggestible:
         return replace(self, deprecated=tuple(filter(None, files)))
 
     def by_option(self) -> dict[str, Any]:
-        """Return the files by option name, as `runtime.files.refuse_overlaps` takes them."""
+        """Return the files by option name, as `refuse_overlaps` takes them."""
         return {"--only": self.only, "--exclude": self.exclude}
 
     def of(self, ids: "np.ndarray", names: label_names.LabelNames | None) -> "np.ndarray | None":

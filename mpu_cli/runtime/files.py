@@ -1,8 +1,6 @@
 """The files and directories that a command reads, writes and locks.
 
-No file overwrites another, each is written completely or not at all, and no temporary files remain.
-
-Files are compared, not their names: a link, or another spelling of a path, is the same file.
+Each is written completely or not at all, and no temporary files remain.
 
 A lock is held by one process at a time. The system releases it when that process ends, for whatever reason.
 
@@ -20,7 +18,6 @@ import io
 import json
 import math
 import os
-import re
 import secrets
 import shutil
 import socket
@@ -38,12 +35,10 @@ from mpu_cli.runtime import signals
 # Files keyed by the name of their argument or option, which may have several; None: not given
 Named = Mapping[str, str | Path | Sequence[str | Path] | None]
 
-_STDIN, _STDOUT = 0, 1
-_STANDARD_INPUT = (STANDARD_STREAM, "/dev/stdin", "/dev/fd/0")
+STDIN, STDOUT = 0, 1
 _TEMPORARY = ".mpu-"
 LOCK = ".lock"
 _BUFFER_BYTES = 1 << 19
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)(//?)")
 
 
 def each_named(files: Named) -> list[tuple[str, str]]:
@@ -55,60 +50,18 @@ def each_named(files: Named) -> list[tuple[str, str]]:
     return found
 
 
-def refuse_overlaps(inputs: Named, outputs: Named, directories: tuple[str, ...] = ()) -> None:
-    """Refuse files if one would overwrite another. Call this before opening any of them.
-
-    `inputs`, `outputs`: files and directories keyed by argument or option name; ``-`` is a standard stream.
-    `directories`: names of the arguments that are directories written by `mpu`. No other file may be in them.
-    Raises FilesError (an output is an input or another output, is in one of the directories, or is a URL; or two inputs
-    are the same stream); MpuError as for `_identity`.
-    """
-    sources, targets = ([one for one in each_named(files) if one[1] != os.devnull] for files in (inputs, outputs))
-    for name, path in targets:
-        scheme = _SCHEME.match(path)
-        if scheme and (scheme[2] == "//" or not Path(scheme[0]).exists()):  # a Path keeps only one of two slashes
-            url = shown(f"{scheme[1]}//{path.removeprefix(scheme[0])}")
-            raise FilesError(f"{name}, {url}, is a URL, but output goes to local files; write one and copy it")
-    folders = [(name, path) for name, path in sources + targets if name in directories]
-    streams: dict[Any, str] = {}
-    read: dict[Any, str] = {}
-    written: dict[Any, tuple[str, str]] = {}
-    for name, path in sources:
-        identity = _identity(path, _STDIN)
-        if path in _STANDARD_INPUT or Path(path).is_fifo():
-            if (other := streams.get(identity or STANDARD_STREAM)) is not None:
-                raise FilesError(f"{other} and {name} are both {shown(path, 'input')}, which can be read only once")
-            streams[identity or STANDARD_STREAM] = name
-        if identity is not None:
-            read.setdefault(identity, name)
-    for name, path in targets:
-        identity = _identity(path, _STDOUT)
-        if first := written.get(identity or path):
-            other, place = first
-            raise FilesError(f"{other} and {name} are both {shown(place, 'output')}; give one of them another name")
-        written[identity or path] = name, path
-        is_folder = Path(path).is_dir()  # the command itself decides whether it may be replaced
-        if not is_folder and (other := read.get(identity)) is not None:
-            raise FilesError(f"{name} and {other} are the same file, {shown(path, 'output')}; give {name} another name")
-        for other, other_path in folders:
-            if other == name or STANDARD_STREAM in (path, other_path):
-                continue
-            if Path(os.path.realpath(other_path)) in Path(os.path.realpath(path)).parents:
-                raise FilesError(f"{name}, {path}, lies in {other}, {other_path}; give {name} another place")
-
-
 def refuse_repeated(paths: Sequence[str]) -> None:
     """Raise FilesError if two of the FILEs, to be read together or in turn, are the same file, even by other names."""
     seen: dict[tuple[Any, ...] | str, str] = {}
     for path in paths:
-        identity = _identity(path, _STDIN) or path
+        identity = identity_of(path, STDIN) or path
         if (other := seen.get(identity)) is not None:
             same = shown(path) if other == path else f"{shown(other)} and {shown(path)}, the same file,"
             raise FilesError(f"FILE: {same} may be named once only")
         seen[identity] = path
 
 
-def _identity(path: str, stream: int) -> tuple[Any, ...] | None:
+def identity_of(path: str, stream: int) -> tuple[Any, ...] | None:
     """Return an identity of a file, even if it does not exist yet.
 
     None for terminals and other devices, and for sockets: they can be used twice.

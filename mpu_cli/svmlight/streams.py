@@ -48,7 +48,7 @@ Source = str | Path | Files
 def as_one(paths: Sequence[str]) -> str | Files:
     """Return a single file unchanged, and several as `Files`. Features and their labels in two files count as one."""
     if len(paths) > 1:
-        features = [str(pair.features) if (pair := _pair(path)) else path for path in paths]
+        features = [str(pair.features) if (pair := pair_of(path)) else path for path in paths]
         paths = list({os.path.realpath(path): path for path in features}.values())
     return paths[0] if len(paths) == 1 else Files(paths)
 
@@ -187,13 +187,8 @@ def open_input(source: str | Path) -> AbstractContextManager[Readable]:
     block: the compressed data are damaged, truncated, or not compressed; or a connection fails; or features and labels
     in two files do not match).
     """
-    pair = _pair(source)
+    pair = pair_of(source)
     return _opened(source) if pair is None else Joined(_joined(pair))
-
-
-def labels_beside(source: str | Path) -> Path | None:
-    """Return the file with the labels of a data file; None if the data file contains them itself."""
-    return pair.labels if (pair := _pair(source)) else None
 
 
 # The two data files of the Extreme Classification Repository: features in ``trn_X_Xf.txt``, with the header ``n d``
@@ -213,7 +208,7 @@ class _Pair(NamedTuple):
     labels: Path
 
 
-def _pair(source: str | Path) -> _Pair | None:
+def pair_of(source: str | Path) -> _Pair | None:
     """Return the two files that a name refers to; None if it refers to one file.
 
     Both exist, and begin with a header of two numbers.

@@ -408,6 +408,7 @@ def clean(text: str) -> str:
 
 _TABLE = Fields(tags=("subject_uris",), id="document_id", separator=" ")
 _OTHERS = Fields(tags=(SUBJECTS,), id="document_id", separator=" ")
+_SUBJECTS = ".tsv", ".key"  # of the files beside the texts of a directory
 
 
 def form_and_fields(source: str | Path, form: str | None) -> tuple[str, Fields]:
@@ -446,6 +447,12 @@ def open_records(source: str | Path) -> Iterator[Readable]:
         yield as_utf8(stream, str(source))
 
 
+def files_of_corpus(folder: Path) -> list[Path]:
+    """Return the files that are read of an Annif directory."""
+    subjects = (path.with_suffix(suffix) for path in folder.glob("*.txt") for suffix in _SUBJECTS)
+    return [*folder.glob("*.txt"), *folder.glob("*.json"), *filter(Path.is_file, subjects)]
+
+
 def _documents(folder: Path) -> Iterator[bytes]:
     texts, objects = sorted(folder.glob("*.txt")), sorted(folder.glob("*.json"))
     if not texts and not objects:
@@ -465,7 +472,7 @@ def _documents(folder: Path) -> Iterator[bytes]:
 
 def _subjects(path: Path) -> list[dict[str, str]] | None:
     """Return a text's subjects from the file beside it: lines with a URI and a label (.tsv), or a label (.key)."""
-    for suffix in (".tsv", ".key"):
+    for suffix in _SUBJECTS:
         if (beside := path.with_suffix(suffix)).is_file():
             lines = ([*filter(None, map(str.strip, line.split("\t")))] for line in _read(beside).splitlines())
             uris = ((texts, [text[1:-1] for text in texts if text[0] == "<" and text[-1] == ">"]) for texts in lines)

@@ -16,7 +16,7 @@ import logging
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -27,8 +27,9 @@ from scipy.sparse import csr_array
 
 from mpu_cli import __version__
 from mpu_cli.errors import DataError, InputError, shown
+from mpu_cli.names import naming
 from mpu_cli.names.label_names import LabelNames, RecordIds
-from mpu_cli.names.naming import FOLDER, IDS, LABELS, Naming, beside, read_ids, there
+from mpu_cli.names.naming import FILLED, FOLDER, IDS, IMPLIED, LABELS, Naming, beside, find_names, read_ids, there
 from mpu_cli.runtime.files import expect, json_value, open_regular
 from mpu_cli.runtime.options import AUTO, options_of
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -39,6 +40,9 @@ from mpu_cli.text.records import DEFAULT_FIELDS, FORMATS, Fields
 _log = logging.getLogger(__name__)
 FORMAT, FORMAT_VERSION = "mpu text", 1
 MANIFEST, FEATURES, HASHES, IDF = "manifest.json", "features", "hashes.bin", "idf.bin"
+# The files that a directory may contain.
+OURS = {MANIFEST, FEATURES, HASHES, IDF, LABELS, IDS}
+OURS |= {naming.LABEL_FEATURES, naming.BROADER, naming.DEPRECATED, naming.GROUPS}
 _IDF, _HASHES = np.dtype("<f8"), np.dtype("<i4")
 MOST_BYTES = 1 << 20  # of a manifest
 _FIELDS = ("text", "tags", "id", "separator", "group", "are_tags")
@@ -258,6 +262,32 @@ def made_with(data: str | Path) -> Content | None:
     return None
 
 
+def side_files(data: str | Path) -> Iterator[tuple[str, str | Path]]:
+    """Yield all files that commands may read with a data file, without being told, and what each is."""
+    for name in sorted(OURS):
+        yield name, beside(data, FOLDER) / name
+    yield "implied labels", beside(data, IMPLIED)
+    yield "filled-in labels", beside(data, FILLED)
+    with suppress(InputError):  # not text, so it contains no names
+        if names := find_names(data):
+            yield "label names", names
+    if records := _records_of(data):
+        yield "records", records.file
+
+
+def _records_of(data: str | Path) -> Records | None:
+    """Return the records that a data file was made from; None if its directory does not tell, or is damaged."""
+    kinds = str, str, bool, str
+    try:
+        values = read_manifest(beside(data, FOLDER))
+        place = {name: kind(values["records"][name]) for name, kind in zip(_PLACE, kinds, strict=True)}
+        kept = Records(**place, fields=_fields(values["fields"]))
+    except (InputError, OSError, LookupError, TypeError, ValueError):
+        return None
+    file = os.path.normpath(Path(data).parent / kept.file)
+    return replace(kept, file=file) if kept.form in FORMATS else None
+
+
 def from_one(vectors: csr_array) -> csr_array:
     """Return the vectors of a data file: column j becomes feature j + 1."""
     shape = (vectors.shape[0], vectors.shape[1] + 1)
@@ -326,14 +356,7 @@ class Sidecars:
         """Return the records that the data were made from; None if unknown, or for several files."""
         if isinstance(self._source, Files) or not self._expected or self.stranger() is not None:
             return None
-        values, kinds = read_manifest(beside(self._source, FOLDER)), (str, str, bool, str)
-        try:
-            place = {name: kind(values["records"][name]) for name, kind in zip(_PLACE, kinds, strict=True)}
-            kept = Records(**place, fields=_fields(values["fields"]))
-        except (LookupError, TypeError, ValueError):  # absent or damaged
-            return None
-        file = os.path.normpath(Path(self._source).parent / kept.file)
-        return replace(kept, file=file) if kept.form in FORMATS else None
+        return _records_of(self._source)
 
     def stored_vectorizer(self) -> Stored | None:
         """Return the vectoriser that made the data, which have been read; None if their directory is absent.

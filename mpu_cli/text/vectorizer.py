@@ -288,10 +288,6 @@ def _hashes_of(options: TextOptions) -> Callable[[list[str]], Any]:
     return lambda texts: hasher.transform(map(analyzer, texts)) if texts else csr_array((0, width), dtype=np.float32)
 
 
-_OURS = {stored.MANIFEST, stored.FEATURES, stored.HASHES, stored.IDF, naming.LABEL_FEATURES}
-_OURS |= {naming.LABELS, naming.BROADER, naming.DEPRECATED, naming.IDS, naming.GROUPS}
-
-
 @dataclass(frozen=True)
 class Vectorization:
     """The vectoriser, labels and fields of an existing data file."""
@@ -307,7 +303,7 @@ def check_directory(path: Path) -> None:
         return
     if not path.is_dir():
         raise MpuError(f"{path}: is not a directory, and one is to be written there; choose another name for -o")
-    if foreign := sorted(entry.name for entry in path.iterdir() if entry.name not in _OURS):
+    if foreign := sorted(entry.name for entry in path.iterdir() if entry.name not in stored.OURS):
         raise MpuError(f"{path}: holds other files ({foreign[0]}); choose another name for -o")
 
 

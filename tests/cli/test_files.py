@@ -62,6 +62,13 @@ def test_what_would_be_lost_is_refused(run, folder, monkeypatch, name):
     assert contents(folder) == before
 
 
+def test_what_is_not_read_is_replaced(run, folder):
+    """A file of numbers is none of names."""
+    for _ in range(2):
+        run.ok("predict", folder / "x.mpu", folder / "x.svm", "-o", folder / "x.labels")
+        run.ok("vectorize", folder / "x.jsonl", "-o", folder / "y.svm", "--min-df", 1)
+
+
 @pytest.mark.parametrize(
     ("stream", "arguments"),
     [("stdin", ("corrupt", "-", "x.svm", *MISSING)), ("redirected", ("predict", "x.mpu", "x.svm"))],

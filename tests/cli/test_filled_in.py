@@ -132,7 +132,7 @@ def test_the_list_goes_where_the_file_goes(run, tmp_path, filled):
     args = "suggest", filled / "news.svm", *QUICK, "--format", "svm", "--top", 5, "-o"
     assert "count as annotated" in run.ok(*args, "/dev/null").stderr
     result = run(*args, tmp_path / "news.svm.gz")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert f"{tmp_path / 'news.filled'}" in result.stderr
 
 

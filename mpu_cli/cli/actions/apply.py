@@ -11,13 +11,13 @@ import numpy as np
 from mpu_cli.cli.messages import info, output_report, warn
 from mpu_cli.core.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
+from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.names.label_names import LabelNames, is_uri, repeated_id
 from mpu_cli.names.lines import at_line
 from mpu_cli.names.naming import BESIDE, FOLDER, IDS, beside, place_beside
 from mpu_cli.review import decisions
 from mpu_cli.review.decisions import NOTHING_ELSE, checksum
 from mpu_cli.review.matching import match, suggestions_of
-from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.svmlight.grammar import COMPRESSED, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import Measured, open_output, refuse_unreadable, stem
@@ -114,8 +114,6 @@ def command(
         raise click.UsageError("Give --reviewed CHECKED.tsv, or --suggestions MISSING.tsv with --min-probability.")
     if (suggestions is None) != (least is None):
         raise click.UsageError("--suggestions and --min-probability belong together.")
-    inputs = {"RECORDS": source, "--suggestions": suggestions, "--data": data, "--reviewed": reviewed}
-    refuse_overlaps(inputs, {"--output": output})
     chosen, _ = form_and_fields(source, form)
     written = "tsv" if chosen == ANNIF else chosen
     named = format_of(output)
@@ -123,6 +121,8 @@ def command(
     if is_unclear or named not in (None, format_of(source), written):
         raise InputError(output, f"the records are written as {written}, so its name should end in .{written}")
     data = str(_data_beside(source)) if data is None else data
+    inputs = {"RECORDS": source, "--suggestions": suggestions, "--data": data, "--reviewed": reviewed}
+    refuse_overlaps(inputs, {"--output": output})
     vectorization = read_vectorization(data)
     sidecars = Sidecars(data)
     dataset = read(data, reading, measures=sidecars.measures)

@@ -13,12 +13,12 @@ import numpy as np
 
 from mpu_cli.cli.messages import info
 from mpu_cli.errors import MpuError, counted
+from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.inputs.side_tables import frequency_lines
-from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_stream
-from mpu_cli.svmlight.streams import Measured, Readable, labels_beside, open_output, read_twice, refuse_unwritable
+from mpu_cli.svmlight.streams import Measured, Readable, open_output, read_twice, refuse_unwritable
 from mpu_cli.svmlight.writer import labelled_lines
 
 # Maps the labels of the next instances, and the number of labels of each, to whether each label is drawn.
@@ -90,8 +90,7 @@ def command(
     read twice (standard input, a pipe) is first copied to a temporary file. The result depends only on the content and
     the seed.
     """
-    inputs = {"IN": source, "IN (labels)": labels_beside(source)}
-    refuse_overlaps(inputs, {"OUT": target, "--removed": removed, "--kept": kept})
+    refuse_overlaps({"IN": source}, {"OUT": target, "--removed": removed, "--kept": kept})
     refuse_unwritable(kept)
     instances = emptied = 0
     before: Counter[int] = Counter()

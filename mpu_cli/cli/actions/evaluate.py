@@ -28,12 +28,13 @@ from mpu_cli.errors import (
 )
 from mpu_cli.evaluation import compare
 from mpu_cli.evaluation.metrics import LabelSetMetrics, Propensities, corrected, corrected_metrics, precision_recall_f1
+from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.names.label_names import LabelNames
 from mpu_cli.names.naming import Naming
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
-from mpu_cli.runtime.files import Named, refuse_overlaps
+from mpu_cli.runtime.files import Named
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import RENUMBERED, Reading
 from mpu_cli.svmlight.reader import Dataset, gathered, iter_chunks

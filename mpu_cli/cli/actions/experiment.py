@@ -21,9 +21,10 @@ from mpu_cli.cli.messages import info, is_quiet, warn
 from mpu_cli.core.features import Columns
 from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.errors import MpuError, counted, one_line
-from mpu_cli.experiment.cells import Cell, Design, Row, cell_of, finished, markdown, run_cell, save, write
+from mpu_cli.experiment.cells import TABLES, Cell, Design, Row, cell_of, finished, markdown, run_cell, save, write
 from mpu_cli.experiment.methods import code_of
-from mpu_cli.runtime.files import locked_directory, refuse_overlaps, refuse_repeated
+from mpu_cli.inputs.overlaps import refuse_overlaps
+from mpu_cli.runtime.files import locked_directory, refuse_repeated
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Dataset, read
@@ -47,7 +48,7 @@ def command(
 ) -> None:
     """Run or continue an experiment, with as many cells at a time as the run has threads; failed cells run again."""
     refuse_repeated(sources)
-    refuse_overlaps({}, {"--out": out})
+    refuse_overlaps({"FILE": sources}, {"--out": out} | {f"{name} in --out": out / name for name in TABLES})
     if run_folds is not None and run_folds > folds:
         raise click.UsageError(f"--run-folds {run_folds} is more than --folds {folds}.")
     with ExitStack() as stack:

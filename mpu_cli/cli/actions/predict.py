@@ -33,9 +33,10 @@ from mpu_cli.errors import (
     counted,
     shown,
 )
+from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.names.lines import cell
 from mpu_cli.names.naming import EVERY_LABEL, IDS, Suggestible, read_ids
-from mpu_cli.runtime.files import State, checksum, refuse_overlaps, refuse_repeated, state_of
+from mpu_cli.runtime.files import State, checksum, refuse_repeated, state_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, blas_on_one_thread, map_ahead
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
@@ -334,7 +335,7 @@ def command(
     refuse_repeated(sources)
     targets: Mapping[str, str | Path] = in_folder(output, sources) if into_folder else {names[0]: output}
     inputs = {"MODEL": model, **what.suggestible.by_option(), "FILE": sources}
-    refuse_overlaps(inputs, {"--output": list(targets.values())}, ("MODEL",))
+    refuse_overlaps(inputs, {"--output": list(targets.values())}, {"MODEL": model})
 
     def has_texts(name: str) -> bool:
         return bool(texts) or text_form is not None or format_of(name) is not None or bool(name and Path(name).is_dir())

@@ -22,11 +22,11 @@ from mpu_cli.cli.actions.review import texts_of
 from mpu_cli.cli.messages import info, output_report, present
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
+from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.names.lines import cell
 from mpu_cli.people.posteriors import Choice
 from mpu_cli.review.page import rendered
-from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 from mpu_cli.text.stored import Sidecars

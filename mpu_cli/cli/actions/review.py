@@ -11,6 +11,7 @@ import numpy as np
 
 from mpu_cli.cli.messages import info, warn
 from mpu_cli.errors import InputError, counted, shown
+from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.names.label_names import LabelNames, RecordIds
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.naming import Naming, Suggestible, find_broader, read_implications, read_names
@@ -18,7 +19,6 @@ from mpu_cli.review import decisions
 from mpu_cli.review.decisions import checksum
 from mpu_cli.review.matching import SuggestedByInstance, match, suggestions_of
 from mpu_cli.review.page import Review, choose, draw, page
-from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import read

@@ -23,12 +23,12 @@ from mpu_cli.core.predictions import Cells, values_at
 from mpu_cli.core.problem import Verdict
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
+from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.inputs.training_data import Sources, TrainingData, frequency_file, read_training_data
 from mpu_cli.names.naming import EVERY_LABEL, FILLED, IMPLIED, Suggestible, beside, place_beside
 from mpu_cli.people.posteriors import Choice, Evidence, Scored
 from mpu_cli.people.suggestions import Suggestions, find
 from mpu_cli.review import decisions
-from mpu_cli.runtime.files import refuse_overlaps
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.streams import Files, Source, Writable, open_input, open_output, refuse_unwritable
@@ -260,8 +260,7 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> None:
     """Refuse, before any training, files that would overwrite each other, or cannot be written or read twice."""
     listed = place_beside(outputs.target, FILLED) if outputs.fill and outputs.target is not None else None
     rules = None if listed is None or sources.rules is None else beside(str(outputs.target), IMPLIED)
-    inputs = sources.by_option() | {"--c": frequency_file(options), "--implied": sources.rules}
-    inputs |= outputs.suggestible.by_option()
+    inputs = sources.by_option() | {"--c": frequency_file(options)} | outputs.suggestible.by_option()
     written = {"--output": outputs.target, "the list beside --output": listed, "the rules beside --output": rules}
     refuse_overlaps(inputs, written)
     refuse_unwritable(outputs.target)
@@ -270,8 +269,6 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> None:
             raise InputError(sources.file, "labels can be filled in only one file at a time; give one FILE")
         if str(sources.file) == STANDARD_STREAM or not Path(sources.file).is_file():
             raise InputError(sources.file, "filling in labels reads the data twice; give a file")
-    if listed is not None and listed.absolute() == beside(str(sources.file), FILLED).absolute():
-        raise MpuError(f"{listed} says what is filled in, and would stand beside FILE too; give --output another name")
 
 
 def command(

@@ -47,6 +47,7 @@ from mpu_cli.errors import (
     shown,
     without_secrets,
 )
+from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.inputs.training_data import (
     ClusterData,
     Sources,
@@ -54,7 +55,7 @@ from mpu_cli.inputs.training_data import (
     frequency_file,
     read_training_data,
 )
-from mpu_cli.runtime.files import each_named, refuse_overlaps
+from mpu_cli.runtime.files import each_named
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, in_background, peak_bytes
 from mpu_cli.svmlight.streams import Files, compression_named, files_of, is_url, open_output, refuse_unwritable, stem
@@ -94,7 +95,7 @@ def train(
     """
     test = acceptance.test
     inputs = {**sources.by_option(), "--c": frequency_file(options), "--accept-on": test}
-    refuse_overlaps(inputs, {"--output": target, "--oof": oof, "--history": history}, ("--output",))
+    refuse_overlaps(inputs, {"--output": target, "--oof": oof, "--history": history}, {"--output": target})
     for name, path in each_named(sources.by_option()):
         with suppress(OSError):
             if test is not None and Path(path).samefile(test):

@@ -20,10 +20,11 @@ from scipy.sparse import csr_array
 from mpu_cli.cli.messages import info, output_report, progress, warn
 from mpu_cli.cli.options import refuse_set
 from mpu_cli.errors import DataError, InputError, abridged, changed, counted, shown
+from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.names.label_names import folded, is_uri
 from mpu_cli.names.lines import as_a_file, composed
 from mpu_cli.names.naming import FOLDER, GROUPS, IDS, place_beside
-from mpu_cli.runtime.files import refuse_overlaps, replacing_directory
+from mpu_cli.runtime.files import replacing_directory
 from mpu_cli.runtime.options import options_of
 from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.streams import Measure, Measured, Readable, Writable, bytes_of, is_url, open_output, read_twice
@@ -417,7 +418,8 @@ def command(file: str, output: str, as_json: bool, **chosen: Any) -> None:
     if options.hashing is not None and (options.min_df, options.max_features) != (None, None):
         raise click.UsageError("--min-df and --max-features choose from a vocabulary; --hashing keeps none.")
     inputs = {"TEXTS": file, "--labels": labels, "--like": like}
-    refuse_overlaps(inputs, {"--output": output, "its directory": directory}, ("its directory",))
+    folders = {"its directory": directory}
+    refuse_overlaps(inputs, {"--output": output, **folders}, {**folders, "--like": like})
     output_report(vectorize(file, output, **chosen), as_json, _print_summary)
 
 
