@@ -16,14 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mpu_cli.api import arrays
-from mpu_cli.api.estimator import (
-    LabelSetsMixin,
-    MPUClassifier,
-    drawn_questions,
-    listed_missing,
-    settings_of,
-    warn_of,
-)
+from mpu_cli.api.estimator import LabelSetsMixin, MPUClassifier, drawn_questions, listed_missing, settings_of, warn_of
 from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.questions import Questions

@@ -54,11 +54,7 @@ def explain(model: StackedModel, k: int) -> Explanation:
 
 
 def named_reasons(
-    model: StackedModel,
-    features: csr_array,
-    rows: np.ndarray,
-    columns: np.ndarray,
-    names: Sequence[str] | None,
+    model: StackedModel, features: csr_array, rows: np.ndarray, columns: np.ndarray, names: Sequence[str] | None
 ) -> list[list[str]]:
     """Return, for each cell, the instance's features that are the strongest evidence for the label at the first level.
 

@@ -30,15 +30,7 @@ from mpu_cli.core.frequency.single_frequencies import (
 )
 from mpu_cli.core.options import ASSUMPTION_OF_GROUPS, FrequencyOptions
 from mpu_cli.core.predictions import FEW_LABELS, refuse_large_sample, values_at
-from mpu_cli.core.problem import (
-    Answers,
-    Instances,
-    Problem,
-    Verdict,
-    counts_by_chance,
-    kin_of,
-    least_frequencies,
-)
+from mpu_cli.core.problem import Answers, Instances, Problem, Verdict, counts_by_chance, kin_of, least_frequencies
 from mpu_cli.core.sgd import LearningTask, Settings, cost_for, default_settings
 from mpu_cli.core.side_information import Prior
 from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold, fold_numbers, usual_folds

@@ -133,10 +133,7 @@ def scale_of_predictions(mean_squared_norm: float) -> float:
 
 
 def _train_level(
-    whole: list[Split],
-    fold_rows: list[np.ndarray],
-    number: int,
-    features_of: Callable[[int], Features] | None,
+    whole: list[Split], fold_rows: list[np.ndarray], number: int, features_of: Callable[[int], Features] | None
 ) -> tuple[LinearModel, HeldOut]:
     """Train a level on all instances, and predict those that are held out by models that have not seen them.
 

@@ -297,10 +297,7 @@ FEWEST_FOLDS = 4
 
 
 def predict_nested(
-    task: LearningTask,
-    fold_rows: Sequence[np.ndarray],
-    outer: int,
-    out_of_fold: np.ndarray,
+    task: LearningTask, fold_rows: Sequence[np.ndarray], outer: int, out_of_fold: np.ndarray
 ) -> list[np.ndarray]:
     """Predict all instances for each of the first `outer` folds that the level above holds out: float32, n x q each.
 

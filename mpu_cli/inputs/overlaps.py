@@ -27,16 +27,13 @@ def refuse_overlaps(inputs: Named, outputs: Named, folders: Named | None = None)
     `inputs`, `outputs`: files and directories keyed by argument or option name; ``-`` is a standard stream.
     `folders`: directories written by `mpu`, keyed likewise. No output may be in them.
     Raises FilesError (an output is read by the command or is another output, is in one of the directories, or is a URL;
-    or two inputs are the same stream); MpuError as for `identity_of`.
+    or two inputs are the same stream, or test data are learned from); MpuError as for `identity_of`.
     """
     sources, targets = ([one for one in each_named(files) if one[1] != os.devnull] for files in (inputs, outputs))
     for name, path in targets:
         _refuse_url(name, path)
     _refuse_stream_read_twice(sources)
-    read: dict[Any, str] = {}
-    for name, file in (found for source in sources for found in _read_with(*source)):
-        read.setdefault(identity_of(str(file), STDIN), name)
-    read.pop(None, None)
+    read = _read(sources)
     written: dict[Any, tuple[str, str]] = {}
     for name, path in targets:
         identity = identity_of(path, STDOUT)
@@ -48,8 +45,8 @@ def refuse_overlaps(inputs: Named, outputs: Named, folders: Named | None = None)
             if path != STANDARD_STREAM and Path(os.path.realpath(place)) in Path(os.path.realpath(path)).parents:
                 raise FilesError(f"{name}, {path}, lies in {folder}, {place}; give {name} another place")
         # The command itself decides whether it may replace a directory.
-        if not Path(path).is_dir() and (other := read.get(identity)):
-            raise FilesError(f"{name} and {other} are the same file, {shown(path, 'output')}; give {name} another name")
+        if not Path(path).is_dir() and (found := read.get(identity)):
+            raise FilesError(f"{name} and {found} are the same file, {shown(path, 'output')}; give {name} another name")
 
 
 def _refuse_url(name: str, path: str) -> None:
@@ -69,13 +66,25 @@ def _refuse_stream_read_twice(sources: list[tuple[str, str]]) -> None:
             streams[identity] = name
 
 
-def _read_with(name: str, path: str) -> Iterator[tuple[str, str | Path]]:
+def _read(sources: list[tuple[str, str]]) -> dict[Any, str]:
+    """Return the names of all files that are read, by their identities; FilesError if test data are among them."""
+    read: dict[Any, str] = {}
+    for name, path in (found for source in sources for found in _read_with(*source)):
+        identity = identity_of(path, STDIN)
+        if name == "--accept-on" and (other := read.get(identity)):
+            raise FilesError(f"{other} and {name} are the same file, {path}; leave test data out of the training")
+        if identity is not None:
+            read.setdefault(identity, name)
+    return read
+
+
+def _read_with(name: str, path: str) -> Iterator[tuple[str, str]]:
     """Yield the name and place of an input, and of all files that may be read with it."""
     yield name, path
     if Path(path).is_dir():
-        yield from ((f"a file of {name}", file) for file in files_of_corpus(Path(path)))
+        yield from ((f"a file of {name}", str(file)) for file in files_of_corpus(Path(path)))
     if pair := pair_of(path):
-        yield from ((f"the {kind} of {name}", file) for kind, file in pair._asdict().items())
+        yield from ((f"the {kind} of {name}", str(file)) for kind, file in pair._asdict().items())
     if name.split()[0] in _DATA and Path(path).is_file():
         for kind, file in side_files(path):
             yield from _read_with(f"the {kind} of {name}", str(file))

@@ -1,23 +1,13 @@
 """Review files: people's decisions about labels, one on each line.
 
-Tab-separated text, or variants from spreadsheets and people: CSV, a byte order mark, CRLF or CR alone, empty lines,
-comments (lines that start with ``#``; below the first line, only those without a second value), capital letters and
-spaces around column names and values, missing or surplus empty fields at the end of a line, and other columns. The
-first line names the columns:
+docs/guide/formats.md lists the columns. Files are tab-separated text, or variants from spreadsheets and people: CSV, a
+byte order mark, CRLF or CR alone, empty lines, comments (lines that start with ``#``; below the first line, only those
+without a second value), capital letters and spaces around column names and values, missing or surplus empty fields at
+the end of a line, and other columns. Further columns, all optional:
 
-- ``instance``: the number of an instance of the data, from 1;
-- ``id``, optional: the id of the instance's record, if the data have ids; it may replace the number;
-- ``label``: the number of a label, its name if there are names, or ``*``;
-- ``number``, optional: the label's number, for readers of the file who lack the names;
-- ``verdict``: ``yes`` or ``no``, in any case; a line without verdict is undecided, and skipped;
-- ``source``, optional: ``sample`` if the instance was drawn at random; ``suggestion`` if a person or a program picked
-  it; ``question`` if only this cell was drawn, by chance; ``added`` if somebody added a label that had not been
-  suggested; empty if unknown. Without the column, all instances were drawn at random;
-- ``drawn``, of questions: the probability with which the cell was drawn;
-- ``probability``, optional: the probability claimed for a suggestion or a question when it was made. A decision without
-  it in a file with this column counts as ``added``;
-- ``why``, of suggestions, optional: the main evidence for the label, separated by semicolons;
-- ``reviewer``, optional: who decided.
+- ``id``: the id of the instance's record, if the data have ids; it may replace the number;
+- ``number``: the label's number, for readers of the file who lack the names;
+- ``why``, of suggestions: the main evidence for the label, separated by semicolons.
 
 A comment ``# suggestions N`` contains the number of suggestions with which the file was written. If all of these lines
 still exist in its order, and none before the last decided one is undecided, the list was answered in order: its

@@ -476,11 +476,7 @@ def _finite(text: str) -> float:
     return number
 
 
-_STRICT: dict[str, Any] = {
-    "object_pairs_hook": _unique,
-    "parse_float": _finite,
-    "parse_constant": _finite,
-}
+_STRICT: dict[str, Any] = {"object_pairs_hook": _unique, "parse_float": _finite, "parse_constant": _finite}
 
 
 def json_object(text: bytes) -> dict[str, Any]:

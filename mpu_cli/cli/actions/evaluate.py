@@ -351,14 +351,7 @@ def per_label_report(
     return rows_of(columns)
 
 
-def command(
-    truth: str,
-    predictions: tuple[str, ...],
-    reading: Reading,
-    run: Run,
-    as_json: bool,
-    **chosen: Any,
-) -> None:
+def command(truth: str, predictions: tuple[str, ...], reading: Reading, run: Run, as_json: bool, **chosen: Any) -> None:
     wanted = Metrics(**chosen)
     names, c, labels = wanted.names, wanted.c, wanted.naming.file
     inputs: Named = {"TRUTH": truth, "PREDICTIONS": predictions, "--labels": labels, "--reviewed": wanted.reviewed}

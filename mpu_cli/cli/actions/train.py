@@ -9,7 +9,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -38,24 +38,9 @@ from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
 from mpu_cli.core.options import LINEAR, STANDARDISED, Options
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.selection import TrainingResult
-from mpu_cli.errors import (
-    STANDARD_STREAM,
-    FilesError,
-    MpuError,
-    RejectedError,
-    counted,
-    shown,
-    without_secrets,
-)
+from mpu_cli.errors import STANDARD_STREAM, MpuError, RejectedError, counted, shown, without_secrets
 from mpu_cli.inputs.overlaps import refuse_overlaps
-from mpu_cli.inputs.training_data import (
-    ClusterData,
-    Sources,
-    cluster_data,
-    frequency_file,
-    read_training_data,
-)
-from mpu_cli.runtime.files import each_named
+from mpu_cli.inputs.training_data import ClusterData, Sources, cluster_data, frequency_file, read_training_data
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, in_background, peak_bytes
 from mpu_cli.svmlight.streams import Files, compression_named, files_of, is_url, open_output, refuse_unwritable, stem
@@ -96,12 +81,6 @@ def train(
     test = acceptance.test
     inputs = {**sources.by_option(), "--c": frequency_file(options), "--accept-on": test}
     refuse_overlaps(inputs, {"--output": target, "--oof": oof, "--history": history}, {"--output": target})
-    for name, path in each_named(sources.by_option()):
-        with suppress(OSError):
-            if test is not None and Path(path).samefile(test):
-                raise FilesError(
-                    f"{name} and --accept-on are the same file, {test}; leave test data out of the training"
-                )
     refuse_unwritable(oof, history)
     if history is not None and (suffix := compression_named(history)):
         raise MpuError(
