@@ -9,7 +9,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, islice, repeat
 from threading import Lock
 from typing import Any, TypeVar
@@ -188,7 +188,8 @@ class TextOptions:
         return () if self.stem in (None, NO_STEMS) else tuple(str(self.stem).split(","))
 
 
-_WORD = re.compile(r"(?u)\b\w\w+\b")  # scikit-learn's own
+_WORD = re.compile(r"\w\w+")  # scikit-learn's own
+_MAY_HAVE_MARKS = re.compile("[\u0300-\u036f\u0483-\u1dff\u200c\u200d\u20d0-\U0010ffff]")
 _KEPT_STEMS = 1 << 17
 _LONGEST_STEMMED = 200  # for some words, Snowball's time is quadratic in the length
 _TITLE_ENDS = {LINE: re.compile(r"\n"), DASH: re.compile(r"\s[-\u2013\u2014]\s")}
@@ -203,8 +204,8 @@ Analyzer = Callable[[str], Iterator[str]]
 def analyzer_of(options: TextOptions) -> Analyzer:
     """Return the function that splits a text into its terms, with repetitions.
 
-    Texts are normalised to Unicode's NFKC and to lower case. Words have at least two characters, and are stemmed if
-    they have at most 200.
+    Texts are normalised to Unicode's NFKC and to lower case. Words have at least two characters, which may be vowel
+    signs and accents, and are stemmed if they have at most 200.
 
     `options`: its `stem` is `NO_STEMS`, or languages. With several, each text is stemmed in its own language, or in the
     first one if its language is unclear.
@@ -217,7 +218,7 @@ def analyzer_of(options: TextOptions) -> Analyzer:
     first = next(iter(stems), "")
 
     def of_words(text: str) -> Iterator[str]:
-        words = _WORD.findall(_folded(text))
+        words = _words(_folded(text))
         stem = stems.get(first if len(stems) < 2 else language_of(text) or first)
         words = words if stem is None else [stem(word) for word in words]
         return chain.from_iterable(
@@ -225,6 +226,19 @@ def analyzer_of(options: TextOptions) -> Analyzer:
         )
 
     return of_words
+
+
+def _words(text: str) -> list[str]:
+    return (_with_marks() if _MAY_HAVE_MARKS.search(text) else _WORD).findall(text)
+
+
+@cache
+def _with_marks() -> re.Pattern[str]:
+    """Return the pattern of words with combining marks, which are not in ``\\w``, and with joiners inside."""
+    all_others = map(chr, chain(range(0x300, 0x1F000), range(0xE0100, 0xE01F0)))
+    runs = "".join(one if unicodedata.category(one).startswith("M") else " " for one in all_others).split()
+    marks = "".join(f"{run[0]}-{run[-1]}" for run in runs)
+    return re.compile(rf"\w[\w{marks}\u200c\u200d]*[\w{marks}]")
 
 
 def lead_of(text: str, lead: str | int) -> str:
