@@ -489,6 +489,51 @@ def test_work_goes_on_where_it_was_elsewhere(open_page, news, tmp_path):
     assert page.messages() == []
 
 
+def test_decisions_that_another_page_has_not_exported_can_be_taken(page, run, news, tmp_path):
+    """The page is made again, with an earlier review or of another list; what was decided meanwhile is not lost."""
+    page.press("y", "n", ARROWS["right"], "y")  # of instance 1, and of 4
+    (tmp_path / "mine.tsv").write_bytes(page.export().read_bytes())
+    page.press("n", ARROWS["right"], "n", "e")  # instance 4, whose yes was exported, and 2
+    run.ok("review", news, "--reviewed", tmp_path / "mine.tsv", "-o", page.path)
+    page.open()
+    assert page.text("#notice").startswith("3 decisions on these data, made on another page in this browser, were not")
+    (tmp_path / "missing.tsv").write_text(HEADER + "4\t1\t\n3\t1\t\n")
+    given = "--suggestions", tmp_path / "missing.tsv"
+    run.ok("review", news, *given, "--reviewed", tmp_path / "mine.tsv", "-o", page.path)
+    page.open()
+    assert "2 of them are on instances that are not on this page" in page.text("#notice")
+    page.click("#notice button")
+    from selenium.webdriver.support.expected_conditions import alert_is_present
+
+    page.wait(lambda: alert_is_present()(page.driver)).accept()
+    page.press(ARROWS["left"])  # from instance 3, which is open, to 4
+    assert page.rows("suggested") == {"Label 1": "no"}
+    assert page.text("#export") == "Export (1 new)"
+    page.open()
+    assert page.text("#notice").startswith("2 decisions")
+    run.ok("review", news, "-o", page.path)
+    page.open()
+    page.click("#notice button")
+    taken = [(2, NOTHING_ELSE, False), (2, 3, False), (4, 1, False)]
+    assert [cell[:3] for cell in cells(page.export())] == taken
+    page.open()
+    assert not page.find("#notice").is_displayed()
+    assert page.messages() == []
+
+
+def test_a_full_browser_still_shows_what_it_keeps(page):
+    page.press("y")
+    page.run(
+        "for (let size = 1 << 22; size; size >>= 1) {"
+        "try { localStorage.setItem(size, 'x'.repeat(size)); } catch { continue; } }"
+    )
+    page.open()
+    assert page.rows("suggested") == {"music": "yes", "Bücher": "undecided"}
+    page.press("y" * 5)
+    assert "export before you close" in page.text("#notice")
+    assert [cell[:3] for cell in cells(page.export())] == [(1, 2, True), (1, 4, True)]
+
+
 def test_a_key_that_is_held_decides_once(page):
     press = "document.dispatchEvent(new KeyboardEvent('keydown', { key: 'e', repeat: arguments[0] }))"
     for repeat in (False, True, True):

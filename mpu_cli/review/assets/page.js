@@ -13,8 +13,7 @@ const panel = document.querySelector(".decisions");
 
 function browserStorage() {
   try {
-    localStorage.setItem("mpu-review/test", "");
-    localStorage.removeItem("mpu-review/test");
+    localStorage.getItem("mpu-review/reviewer"); // fails where this is forbidden; one that is full can be read
     return localStorage;
   } catch {
     return null;
@@ -187,7 +186,7 @@ function renderProgress() {
   $("next-open").disabled = done === data.items.length;
   const { unexported } = reviews;
   $("unexported").textContent = unexported ? ` (${unexported} new)` : "";
-  if (!reviews.storage) notify("This browser keeps nothing for this page: export before you close it.");
+  if (!reviews.storage) notify("This browser can keep no decisions: export before you close this page.");
 }
 
 // Acting
@@ -297,6 +296,30 @@ async function importDecisions(file) {
     notify(`${file.name} was not imported: ${error.message}.`);
   }
   render();
+}
+
+function offerLeft() {
+  const left = reviews.leftElsewhere();
+  if (!left.length) return;
+  const here = left.filter(({ instance }) => data.items.some(({ n }) => n === instance));
+  const others = here.filter(({ instance, label }) => reviews.of(instance).has(label)).length;
+  const rest = left.length - here.length;
+  const all = "mpu review without --suggestions and --sample makes a page of all instances, which can take them.";
+  notify(
+    `${left.length} decisions on these data, made on another page in this browser, were not exported. ` +
+      (rest ? `${rest} of them are on instances that are not on this page: ${all} ` : "")
+  );
+  if (!here.length) return;
+  const button = element("button", { type: "button", textContent: rest ? "Take the others" : "Take them" });
+  button.addEventListener("click", () => {
+    if (others && !confirm(`This changes ${others} of the decisions here. Take those of the other page?`)) return;
+    reviews.takeLeft(here);
+    $("notice").hidden = true;
+    render();
+    say(`${here.length} decisions taken`);
+    offerLeft();
+  });
+  $("notice").append(button);
 }
 
 function say(text) {
@@ -426,3 +449,4 @@ $("about").textContent = reviews.has("drawn") ? QUESTIONS : {
 setShortcuts(reviews.get("shortcuts") !== "off");
 $("advance").checked = reviews.get("advance") === "on";
 renderInstance();
+offerLeft();

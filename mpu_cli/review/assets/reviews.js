@@ -95,7 +95,7 @@ class Reviews {
 
   reloadSteps() {
     const isCell = (cell) => Array.isArray(cell) && this.byInstance.has(cell[0]) && this.isState(cell[1], cell[2]);
-    const steps = this.list("steps").filter((cells) => Array.isArray(cells) && cells.length && cells.every(isCell));
+    const steps = listOf(this.get("steps")).filter((cells) => Array.isArray(cells) && cells.length && cells.every(isCell));
     const asCell = ([instance, label, verdict]) => ({ instance, label, verdict: verdict ?? undefined });
     this.steps = steps.map((cells) => cells.map(asCell));
   }
@@ -137,7 +137,7 @@ class Reviews {
   }
 
   reload(instance) {
-    const kept = this.list(instance).filter(Array.isArray);
+    const kept = listOf(this.get(instance)).filter(Array.isArray);
     [this.byInstance, this.exported].forEach((of, i) => {
       const decisions = new Map(this.before.get(instance));
       for (const entry of kept) {
@@ -150,19 +150,34 @@ class Reviews {
     for (const [label, , , read] of kept) if (read) this.read.set(`${instance} ${label}`, read);
   }
 
-  // A list that was kept, empty where it is not ours.
-  list(name) {
-    try {
-      return [...JSON.parse(this.get(name) ?? "[]")];
-    } catch {
-      return [];
+  // What other pages of these data keep in this browser, and have not exported, where it is not decided so here.
+  leftElsewhere() {
+    const [own, ofData] = [`${this.data.key}/`, this.data.key.replace(/[^/]*$/, "")];
+    const keys = Object.keys(this.storage ?? {}).filter((key) => key.startsWith(ofData) && !key.startsWith(own));
+    const rows = keys.flatMap((key) => {
+      const instance = whole(key.slice(key.lastIndexOf("/") + 1), this.data.most.instance);
+      const entries = listOf(instance && this.storage.getItem(key)).filter(Array.isArray);
+      return entries.map(([label, verdict, exported, read]) => ({ key, instance, label, verdict, exported, read }));
+    });
+    const isNew = ({ verdict, exported }) => verdict !== null && verdict !== exported;
+    const isElse = ({ instance, label, verdict }) => this.of(instance).get(label) !== verdict;
+    return rows.filter((row) => isNew(row) && this.isState(row.label, row.verdict) && isElse(row));
+  }
+
+  // Take these decisions; to their pages, they count as exported.
+  takeLeft(rows) {
+    for (const { instance, label, read } of rows) if (read) this.read.set(`${instance} ${label}`, read);
+    this.decideAll(rows);
+    for (const key of new Set(rows.map((row) => row.key))) {
+      const entries = listOf(this.storage?.getItem(key)).filter(Array.isArray);
+      this.store(key, JSON.stringify(entries.map(([label, verdict, , ...read]) => [label, verdict, verdict, ...read])));
     }
   }
 
   // The instance of an entry of the storage, undefined for other entries.
   instanceOf(key) {
     const prefix = `${this.data.key}/`;
-    const instance = key?.startsWith(prefix) ? Number(key.slice(prefix.length)) : NaN;
+    const instance = this.storage && key?.startsWith(prefix) ? Number(key.slice(prefix.length)) : NaN;
     return this.byInstance.has(instance) ? instance : undefined;
   }
 
@@ -186,9 +201,13 @@ class Reviews {
   }
 
   put(name, text) {
+    this.store(this.key(name), text);
+  }
+
+  store(key, text) {
     try {
-      if (text === null) this.storage?.removeItem(this.key(name));
-      else this.storage?.setItem(this.key(name), text);
+      if (text === null) this.storage?.removeItem(key);
+      else this.storage?.setItem(key, text);
     } catch {
       this.storage = null; // full, or forbidden
     }
@@ -261,6 +280,15 @@ class Reviews {
       this.decideAll(here);
     }
     return { count: rows.length, elsewhere: rows.length - here.length, taken };
+  }
+}
+
+// A list that was kept as text, empty where it is not ours.
+function listOf(text) {
+  try {
+    return [...JSON.parse(text ?? "[]")];
+  } catch {
+    return [];
   }
 }
 
