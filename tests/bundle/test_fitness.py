@@ -35,8 +35,7 @@ def said(run, model, tmp_path):
     def warned(text: str) -> str:
         (tmp_path / "new.svm").write_text(text)
         by_predict = run("predict", model, tmp_path / "new.svm", "-q").stderr
-        by_evaluate = run("evaluate", tmp_path / "new.svm", model).stderr
-        assert (SAYS in by_predict) == (SAYS in by_evaluate)
+        assert (SAYS in by_predict) == (SAYS in run("evaluate", tmp_path / "new.svm", model).stderr)
         return by_predict
 
     return warned
@@ -87,8 +86,7 @@ def test_numbers_from_another_base(run, said, model, tmp_path, shift):
 def test_few_unknown_features_are_no_warning(run, model, tmp_path):
     """News has some every night."""
     (tmp_path / "new.svm").write_text(lines(96) + lines(4, shift=100))
-    quiet = run("predict", model, tmp_path / "new.svm", "-q")
-    assert quiet.stderr == ""
+    assert run("predict", model, tmp_path / "new.svm", "-q").stderr == ""
     note = "8 of 200 feature values ignored: their features never occurred in training\n"
     assert run("predict", model, tmp_path / "new.svm").stderr == note
     assert run("evaluate", tmp_path / "new.svm", model).stderr == f"{model}: {note}"

@@ -70,8 +70,7 @@ def test_two_levels_of_many_labels(run, assert_same, tmp_path):
     rng = np.random.default_rng(0)
     lines = [f"{k},{600 + k % 7} {k % 50}:1 {50 + k // 20}:1 {rng.integers(100, 9000)}:0.5" for k in range(600)]
     (tmp_path / "many.svm").write_text("\n".join(lines * 3) + "\n")
-    options = ("--c", 0.5, "--cost", 30, "--epochs", 3, "--levels", 2)
-    run.ok("train", tmp_path / "many.svm", *options)
+    run.ok("train", tmp_path / "many.svm", "--c", 0.5, "--cost", 30, "--epochs", 3, "--levels", 2)
     numbers = json.loads((tmp_path / "many.mpu" / "manifest.json").read_text())["predictor"]
     assert numbers["top"] is not None
     assert numbers["levels"] == 2

@@ -45,8 +45,7 @@ def test_filter(run, tmp_path):
     options = "--missing-rate", 0.5, "--seed", 7, "--removed"
     assert run.ok("corrupt", source, target, *options, removed).stdout == ""
     for places in ((), ("-",), ("-", "-")):
-        result = run("corrupt", *places, *options, again, stdin=LINES)
-        assert result.stdout_bytes == target.read_bytes()
+        assert run("corrupt", *places, *options, again, stdin=LINES).stdout_bytes == target.read_bytes()
         assert again.read_bytes() == removed.read_bytes()
     assert removed.read_bytes().count(b"\n") == 3
 

@@ -23,8 +23,7 @@ def test_command(arguments, tmp_path):
 @pytest.mark.parametrize("command", ["train", "estimate-c", "suggest"])
 def test_data_without_a_feature(run, file, command):
     """Such as a table of whole numbers, whose lines are lists of labels."""
-    source = file("8,5,3\n2,4,9\n5,8,1\n" * 8, "table.csv")
-    result = run.ok(command, source)
+    result = run.ok(command, file("8,5,3\n2,4,9\n5,8,1\n" * 8, "table.csv"))
     assert "warning: " in result.stderr
     assert "no instance has a feature" in result.stderr
 
@@ -79,21 +78,13 @@ def test_a_second_training_of_the_same_model_ends_and_reads_no_data(run, tmp_pat
     assert line.startswith(f"error: {tmp_path / 'tiny.mpu'}: is in use by process {os.getpid()} on ")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("SOURCE_DATE_EPOCH", "yesterday"),
-        ("SOURCE_DATE_EPOCH", "9" * 30),
-        ("SOURCE_DATE_EPOCH", "-1"),
-        ("NUMBA_NUM_THREADS", "0"),
-        ("NUMBA_NUM_THREADS", ""),
-    ],
-)
+NO_NUMBERS = *(("SOURCE_DATE_EPOCH", value) for value in ("yesterday", "9" * 30, "-1")), ("NUMBA_NUM_THREADS", "0")
+
+
+@pytest.mark.parametrize(("name", "value"), [*NO_NUMBERS, ("NUMBA_NUM_THREADS", "")])
 def test_a_variable_that_is_no_number_is_named(run, tiny, monkeypatch, name, value):
     monkeypatch.setenv(name, value)
-    result = run("train", tiny, *QUICK)
-    assert (result.exit_code, result.stdout) == (1, "")
-    message(result)
+    message(run("train", tiny, *QUICK))
     assert not tiny.with_suffix(".mpu").exists()
 
 
@@ -111,6 +102,4 @@ def test_a_limit_of_threads_is_named(run, tiny, monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    result = run("train", tiny, *QUICK, "-j", 2)
-    assert result.exit_code == 1
-    message(result)
+    message(run("train", tiny, *QUICK, "-j", 2))

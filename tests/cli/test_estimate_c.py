@@ -169,8 +169,7 @@ def test_the_same_seed_gives_the_same_report_on_any_number_of_threads(run, noise
 )
 @pytest.mark.parametrize("method", ["bbe", "e1", "e2", "e3"])
 def test_edge_cases(run, file, text, method):
-    path = file(text, "edge.svm")
-    report = estimated(run, path, "--per-label", "--method", method)
+    report = estimated(run, file(text, "edge.svm"), "--per-label", "--method", method)
     assert ("interval" in report) == ("c_by_scores" not in report)
     assert all(0 < row["c"] <= 1 for row in report["per_label"])
     for row in [report, *report["per_label"]] if "interval" in report else []:

@@ -33,8 +33,7 @@ QUICK = "--c", 0.7, "--cost", 10, "--epochs", 2, "--levels", 1, "--features", "l
 
 
 def make(run, folder):
-    options = (*QUICK, "--threshold", "per-label")
-    run.ok("train", DIGITS[0], "-o", folder / "digits.mpu", *options)
+    run.ok("train", DIGITS[0], "-o", folder / "digits.mpu", *QUICK, "--threshold", "per-label")
     for form in ("labels", "scores", "both"):
         run("predict", folder / "digits.mpu", DIGITS[1], "--format", form, "-o", folder / f"{form}.txt")
 
@@ -84,8 +83,7 @@ def test_a_model_is_evaluated_as_its_predictions(digits, trained, report):
 
 
 def test_a_model_of_many_labels(run, tmp_path, report):
-    lines = "".join(f"{k} {k + 1}:1\n" for k in range(600))
-    (tmp_path / "many.svm").write_text(lines * 2)
+    (tmp_path / "many.svm").write_text("".join(f"{k} {k + 1}:1\n" for k in range(600)) * 2)
     run("train", tmp_path / "many.svm", *QUICK)
     run("predict", tmp_path / "many.mpu", tmp_path / "many.svm", "--format", "both", "-o", tmp_path / "both.txt")
     of_model, of_file = (report(tmp_path / "many.svm", tmp_path / name) for name in ("many.mpu", "both.txt"))

@@ -112,8 +112,7 @@ def test_goes_on_where_it_stopped(compare, tmp_path):
     kept = (out / "results.csv").read_bytes().splitlines()[:4]
     record = json.loads((out / "experiment.json").read_text())
     (out / "experiment.json").write_text(json.dumps(record | {"rows": record["rows"][:3]}))
-    result = compare("--missing-rates", "0,0.5", "-v")
-    assert "3 of 8 cells done already" in result.stderr
+    assert "3 of 8 cells done already" in compare("--missing-rates", "0,0.5", "-v").stderr
     assert (out / "results.csv").read_bytes().splitlines()[:4] == kept
     assert outcomes(out) == whole
 

@@ -80,8 +80,7 @@ def test_what_people_say_goes_before_what_is_implied():
     S = np.array([[1, 1], [1, 0], [1, 0], [1, 1]] + [[1, 1]] * 40, bool)
     implied = csr_array(np.pad(S[:, :1], ((0, 0), (1, 0))))
     verified = VerifiedLabels.of(S.shape, false=([0, 1], [1, 1]), complete=[2, 3])
-    known = verified.with_implied(implied, csr_array(S))
-    assert known.verdicts()[:5, 1].tolist() == [2, 2, 2, 4, 4]
+    assert verified.with_implied(implied, csr_array(S)).verdicts()[:5, 1].tolist() == [2, 2, 2, 4, 4]
 
 
 def test_implied_labels_of_a_sample_tell_nothing_of_c():

@@ -52,8 +52,7 @@ def test_a_model_keeps_the_names_of_its_labels(run, folder):
 def test_names_beside_the_data_are_found_and_said(run, folder):
     (folder / "x.text").mkdir()
     (folder / "tags").rename(folder / "x.text" / "labels")
-    result = run("train", "x.svm", *QUICK)
-    assert "x.text/labels names 4 of 4 labels\n" in result.stderr
+    assert "x.text/labels names 4 of 4 labels\n" in run("train", "x.svm", *QUICK).stderr
     assert records(run("predict", "x.mpu", "new.svm", "--format", "jsonl").stdout)[1]["labels"] == [
         "Digital television"
     ]

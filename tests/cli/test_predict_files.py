@@ -112,10 +112,8 @@ def test_of_the_most_probable_labels_those_at_or_over_thresholds_of_their_own(tm
     """Label lists had the most probable of those over their thresholds, and so others than scores."""
     weights = csr_array((6, 4), dtype=np.float32)
     level = LinearModel(weights, np.array([2.0, 1.0, 0.0, -9.0], np.float32))  # .88, .73, .5, .0001
-    thresholds = np.array([0.9, 0.7, 0.4, 0.9], np.float32)
-    model = StackedModel((level,), 1.0, thresholds, top=Top(20))
-    known = Columns(np.arange(6, dtype=np.int32), 6)
-    trained = TrainedModel(model, IDS, np.ones(4), known, {})
+    model = StackedModel((level,), 1.0, np.array([0.9, 0.7, 0.4, 0.9], np.float32), top=Top(20))
+    trained = TrainedModel(model, IDS, np.ones(4), Columns(np.arange(6, dtype=np.int32), 6), {})
     for top_k, expected in ((1, ""), (2, "7"), (3, "7,11"), (4, "7,11")):
         for form in ("labels", "both", "scores"):
             predict(trained, source, tmp_path / "out", Output(form=form, top_k=top_k))

@@ -144,8 +144,7 @@ def test_answers_count_with_reviewed_instances_and_suggestions(run, problem, che
     assert (report["answers"], report["complete_instances"]) == (80, 60)
     text = run("estimate-c", data, *LINEAR, *files, "-q").stdout
     assert " of them yes; 60 instances with complete label sets\n" in text
-    trained = run.json("train", data, *files, *FAST)
-    assert trained["c_by_people"]["c"] == report["c"]
+    assert run.json("train", data, *files, *FAST)["c_by_people"]["c"] == report["c"]
     assert "answers and 60 complete instances" in run("train", data, *files, *SAID).stdout
 
 

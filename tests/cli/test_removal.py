@@ -19,8 +19,7 @@ LABELS = as_labels(np.random.default_rng(0).random((30, 7)) < 0.4)
 
 def assert_uniform(observed: Counter, n_outcomes: int) -> None:
     """Pearson's test at 1 in 1000; seeds are fixed, so that it passes always or never."""
-    total = sum(observed.values())
-    expected = total / n_outcomes
+    expected = sum(observed.values()) / n_outcomes
     statistic = sum((count - expected) ** 2 / expected for count in observed.values())
     statistic += (n_outcomes - len(observed)) * expected
     assert statistic < chi2.ppf(0.999, n_outcomes - 1)

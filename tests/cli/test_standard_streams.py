@@ -160,8 +160,7 @@ def test_an_error_is_one_line_whatever_the_name_of_the_file(run, tmp_path, name)
 
 def test_a_report_has_its_lines_whatever_the_name_of_the_file(run, tmp_path):
     (tmp_path / "a\nb.svm").write_text(TINY)
-    result = run.ok("train", tmp_path / "a\nb.svm", *QUICK)
-    assert r"a\nb.mpu" in result.stdout
+    assert r"a\nb.mpu" in run.ok("train", tmp_path / "a\nb.svm", *QUICK).stdout
 
 
 @needs_full_device

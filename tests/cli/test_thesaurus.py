@@ -145,8 +145,7 @@ def with_deprecated(run, tmp_path_factory):
 
 
 def test_a_deprecated_concept_that_records_have_is_a_label_after_the_others(run, with_deprecated, tmp_path):
-    names = (with_deprecated / "b.text" / "labels").read_text().splitlines()
-    assert names[5:] == [f"Pome\t{URI}old"]
+    assert (with_deprecated / "b.text" / "labels").read_text().splitlines()[5:] == [f"Pome\t{URI}old"]
     assert (with_deprecated / "b.text" / "deprecated").read_text() == "6\n"
     run.ok("vectorize", with_deprecated / "b.jsonl", "--like", with_deprecated / "b.svm", "-o", tmp_path / "c.svm")
     assert (tmp_path / "c.text" / "deprecated").read_text() == "6\n"

@@ -106,8 +106,7 @@ def test_names_that_are_not_text(run, tmp_path):
 def test_c_from_a_file(run, tiny, tmp_path):
     file = tmp_path / "40%"  # any name but a number
     file.write_text("1 0.5\n2 1\n3 0.25\n")
-    result = run("train", tiny, *QUICK[2:], "--c", file)
-    assert "by label, 0.250 to 1.000" in result.stdout
+    assert "by label, 0.250 to 1.000" in run("train", tiny, *QUICK[2:], "--c", file).stdout
     assert bundle.load(tiny.with_suffix(".mpu")).c.tolist() == [0.5, 1, 0.25]
 
 

@@ -73,8 +73,7 @@ def test_missing_labels_are_found_by_name(run, texts):
 
 def test_features_of_names_alone_are_known_to_the_model_unless_names_do_not_teach(run, texts):
     run("train", texts / "notes.svm", *QUICK, "--prior", 15)
-    result = run("predict", texts / "notes.mpu", "--text", "railways")
-    assert result.stderr == ""
+    assert run("predict", texts / "notes.mpu", "--text", "railways").stderr == ""
     run("train", texts / "notes.svm", *QUICK, "--prior", "none")
     assert predicted(run, texts, "railways") != "railways"
     assert "their features never occurred" in run("predict", texts / "notes.mpu", "--text", "railways").stderr
@@ -85,8 +84,7 @@ def test_a_suggestion_that_was_rejected_is_known(run, texts):
     """Also of a label that is never annotated."""
     (texts / "checked.tsv").write_text("instance\tlabel\tverdict\n1\trailways\tno\n")
     options = (*QUICK, "--prior", 15, "--reviewed", texts / "checked.tsv")
-    result = run("train", texts / "notes.svm", *options)
-    assert "true nowhere" not in result.stderr
+    assert "true nowhere" not in run("train", texts / "notes.svm", *options).stderr
     run("suggest", texts / "notes.svm", *options, "--per-instance", 5, "-o", texts / "missing.tsv")
     rows = [(row["instance"], row["label"]) for row in table(texts / "missing.tsv")]
     assert ("2", "railways") in rows

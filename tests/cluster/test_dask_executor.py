@@ -76,8 +76,7 @@ def test_one_worker_with_memory_left_is_enough_among_many():
     options = {"n_workers": 6, "threads_per_worker": 1, "processes": False, "dashboard_address": "127.0.0.1:0"}
     # Without a limit of memory, nobody sets them running again.
     with LocalCluster(memory_limit=0, **options) as cluster, Client(cluster) as client:
-        names = list(client.scheduler_info(n_workers=-1)["workers"])
-        client.run(_pause, workers=names[:5])
+        client.run(_pause, workers=list(client.scheduler_info(n_workers=-1)["workers"])[:5])
         executor = executor_of(client, 1)
         assert executor.gather([executor.submit(time.sleep, 3)]) == [None]
 

@@ -22,8 +22,7 @@ def test_text_to_tags(shell):
 
 def test_comparison_with_one_vs_rest(shell, place, digits):
     for path, every in zip(digits, (3, 1), strict=True):  # of all training digits, it takes twice as long
-        lines = path.read_text().splitlines(keepends=True)
-        (place / path.name).write_text("".join(lines[::every]))
+        (place / path.name).write_text("".join(path.read_text().splitlines(keepends=True)[::every]))
     result = shell("python3", EXAMPLES / "one_vs_rest.py", place)
     assert result.stderr == ""
     rows = [line.split() for line in result.stdout.splitlines()[1:]]
@@ -38,8 +37,7 @@ def test_c_by_label(shell, place, instances):
     for name in ("digits.labels", "review_by_truth.py"):
         (place / "data" / name).symlink_to(ROOT / "data" / name)
     (place / "data" / "digits-train.svm").write_text("".join(instances[:600]))  # learned sooner than the digits
-    result = shell("sh", "examples/c_by_label.sh")
-    alone, reviewed = result.stdout.split("By 200 instances")
+    alone, reviewed = shell("sh", "examples/c_by_label.sh").stdout.split("By 200 instances")
     for part in (alone, reviewed):
         assert re.search(r"^1 +zero +\d+ ", part, re.MULTILINE)
         assert 0.4 < float(re.search(r"label frequency c +(\S+)", part)[1]) < 0.6
@@ -55,7 +53,6 @@ def test_a_librarians_hour(shell, place):
             some = [subjects[i % 3]] + [subjects[(i + 1) % 3]] * (i % 2)
             text = " ".join(f"{words[name]} {name.lower()}" for name in some) + f" number {i % 7}"
             table.writerow([f"b{i}", text, ";".join(name for name in some if chance.random() < 0.6)])
-    result = shell("sh", EXAMPLES / "librarian.sh", "books.csv")
-    assert "label frequency c" in result.stdout
+    assert "label frequency c" in shell("sh", EXAMPLES / "librarian.sh", "books.csv").stdout
     assert len((place / "books.missing.tsv").read_text().splitlines()) > 50
     assert "broadcast screen channel" in (place / "books.html").read_text()

@@ -88,8 +88,7 @@ def test_what_was_added_stays_so_when_it_is_written_again(file, tmp_path):
     decisions = read([file(head + rows)])
     with (tmp_path / "again.tsv").open("wb") as out:
         decisions.write(out)
-    again = read([tmp_path / "again.tsv"])
-    assert again.origin.tolist() == decisions.origin.tolist() == [-1, -1, 0, 0]
+    assert read([tmp_path / "again.tsv"]).origin.tolist() == decisions.origin.tolist() == [-1, -1, 0, 0]
 
 
 def test_added_labels_and_closed_instances_are_no_gaps(file):
@@ -216,8 +215,7 @@ def test_what_two_files_contradict_each_other_about_is_left_undecided(file, capl
     assert warning.endswith(f"left undecided: label 5 of instance 3: {first}:7 yes and {second}:7 no")
     caplog.clear()
     names = LabelNames.of({5: ("Topology",), 6: ("Rock",)})
-    ids = RecordIds([f"rec{i + 1}" for i in range(4)])
-    read([first, second], names, ids)
+    read([first, second], names, RecordIds([f"rec{i + 1}" for i in range(4)]))
     assert f"left undecided: label Topology of rec3: {first}:7 yes and {second}:7 no" in caplog.text
 
 

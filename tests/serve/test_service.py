@@ -132,8 +132,7 @@ def test_texts_in_a_language_that_the_model_has_not_seen_are_a_warning(service):
     asked = service("subjects")
     english, german = "the law of the land and of the sea", "das Gesetz (law) ist für die Menschen und nicht gegen sie"
     assert "warnings" not in asked.ask("/predict", {"texts": [english] * 20})[1]
-    found = asked.ok("/predict", {"texts": [german] + [english] * 19})
-    [warning] = found["warnings"]
+    [warning] = asked.ok("/predict", {"texts": [german] + [english] * 19})["warnings"]
     assert "1 of 20 texts in other languages" in warning
     assert "german 1" in warning
     assert "warnings" not in asked.ask("/predict", {"texts": [german] + [english] * 20})[1]  # as in `predict`

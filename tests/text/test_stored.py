@@ -54,8 +54,7 @@ def kept(tmp_path):
 
 
 def change(path, **values) -> None:
-    manifest = json.loads(path.read_text())
-    path.write_text(json.dumps(manifest | values))
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
 def change_inner(path, name, **values) -> None:

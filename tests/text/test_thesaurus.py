@@ -182,8 +182,7 @@ TAGS_BY_ID = {
 
 
 def test_a_file_of_names(tmp_path, file):
-    path = file("\ufeffOne\tEins\t Uno \r\n\n Three \nOne\nEins\n".encode(), "names")
-    labels = read_labels(path)
+    labels = read_labels(file("\ufeffOne\tEins\t Uno \r\n\n Three \nOne\nEins\n".encode(), "names"))
     assert labels.names == [("One", "Eins", "Uno"), (), ("Three",), (), ("Eins",)]
     assert labels.shared == 1
     assert [labels.number(name) for name in ("One", "Uno", "Three", "Eins", "one", "")] == [1, 1, 3, 5, None, None]
