@@ -358,7 +358,7 @@ def training_files(*others: click.Option) -> Group:
             "--same-fold FILE",
             FILE,
             "Keep instances that belong together, such as those of one patient, in one fold: line k names the set of "
-            "instance k.",
+            "instance k; all empty lines are one set.",
         ),
         option(
             "--implied RULES",

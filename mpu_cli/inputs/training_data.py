@@ -340,7 +340,10 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     if sources.rules is not None:
         data = _with_implications(data, read_implications(sources.rules, data.names), sources.rules)
     if sources.same_fold is not None:
-        data = replace(data, same_fold=read_groups(sources.same_fold, len(data)).of_instances)
+        sets = read_groups(sources.same_fold, len(data))
+        if len(sets.names) == len(data):
+            _log.warning(f"{shown(sources.same_fold)}: all lines differ, so no instances are kept in one fold by it")
+        data = replace(data, same_fold=sets.of_instances)
     if sources.groups is not None:
         data = replace(data, groups=read_groups(sources.groups, len(data)))
     if sources.fully_labelled is not None:
@@ -353,8 +356,13 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
         _log.warning(f"{shown(sources.file)}: no instance has a feature, such as 1:0.5; is this a table of numbers?")
     if sources.scores is None:
         return data
-    expected = len(data), data.ids, data.annotations
-    return replace(data, scores=read_scores(sources.scores, *expected, reading=reading, run=run))
+    scores = read_scores(sources.scores, len(data), data.ids, data.annotations, reading=reading, run=run)
+    if np.count_nonzero(scores) == data.labels.nnz and (scores[data.labels.nonzero()] == 1).all():
+        _log.warning(
+            f"{shown(sources.scores)}: these scores are the annotations of {shown(sources.file)}, so hardly any label "
+            "will seem to be missing; take those of a classifier that has not seen the instance's annotations"
+        )
+    return replace(data, scores=scores)
 
 
 def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> TrainingData:
