@@ -30,12 +30,11 @@ def refuse_overlaps(inputs: Named, outputs: Named, folders: Named | None = None)
     or two inputs are the same stream, or test data are learned from); MpuError as for `identity_of`.
     """
     sources, targets = ([one for one in each_named(files) if one[1] != os.devnull] for files in (inputs, outputs))
-    for name, path in targets:
-        _refuse_url(name, path)
     _refuse_stream_read_twice(sources)
     read = _read(sources)
     written: dict[Any, tuple[str, str]] = {}
     for name, path in targets:
+        _refuse_url(name, path)
         identity = identity_of(path, STDOUT)
         if first := written.get(identity or path):
             other, place = first

@@ -75,9 +75,7 @@ class Run:
     seed: int = declared(Integer(0), 0, "Random seed. The same seed gives the same bytes.")
     jobs: int = declared(Threads(-1), -1, "Threads; -1: one per core. Results do not depend on it.", letter="j")
     kernel: str | None = declared(
-        Kind(words=(AUTO, *KERNELS)),
-        None,
-        "Inner loops: NumPy, or compiled by numba. auto: numba if installed.",
+        Kind(words=(AUTO, *KERNELS)), None, "Inner loops: NumPy, or compiled by numba. auto: numba if installed."
     )
     # Reports a step, which lasts as long as the context
     step: Observer = no_observer

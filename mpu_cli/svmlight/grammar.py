@@ -51,8 +51,7 @@ _OTHER_LABELS = re.compile(rb"\n[0-9,]*+(?:[+.]|[ \t]++,|(?<=,)[ \t])")
 _NOT_DIGITS = re.compile(rb"[+ \t]+|\.0*")
 _WEIGHTED = rb"[^\s,#]++(?:,[0-9]++:[^\s,#]++)+"
 _NO_LABELS = re.compile(
-    rb"^(?:[^\s:,#]++(?:[ \t]*+,[ \t]*+[^\s:,#]++)*|" + _WEIGHTED + rb")(?=[ \t]++[0-9]++(?:[:\s#]|\Z))",
-    re.MULTILINE,
+    rb"^(?:[^\s:,#]++(?:[ \t]*+,[ \t]*+[^\s:,#]++)*|" + _WEIGHTED + rb")(?=[ \t]++[0-9]++(?:[:\s#]|\Z))", re.MULTILINE
 )
 
 _COMPRESSED = re.compile(rb"(\x1f\x8b)|(BZh[1-9]1AY&SY)|(\xfd7zXZ)|(\x28\xb5\x2f\xfd)")

@@ -21,12 +21,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mpu_cli import (
-    IncompleteLabelClassifier,
-    c_from_review,
-    estimate_c,
-    missing_labels,
-)
+from mpu_cli import IncompleteLabelClassifier, c_from_review, estimate_c, missing_labels
 from mpu_cli.api.any_classifier import fit_copies, values
 from mpu_cli.api.estimator import MPUClassifier
 from mpu_cli.core.validation import deal, without

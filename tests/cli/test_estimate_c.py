@@ -164,8 +164,7 @@ def test_the_same_seed_gives_the_same_report_on_any_number_of_threads(run, noise
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["1 1:1\n", "1\n", "1 1:0\n2 1:0\n", "1 1:1\n2\n\n", "0,2147483646 1:1\n 1:1\n", "1,2 1:1\n" * 60],
+    "text", ["1 1:1\n", "1\n", "1 1:0\n2 1:0\n", "1 1:1\n2\n\n", "0,2147483646 1:1\n 1:1\n", "1,2 1:1\n" * 60]
 )
 @pytest.mark.parametrize("method", ["bbe", "e1", "e2", "e3"])
 def test_edge_cases(run, file, text, method):

@@ -16,11 +16,7 @@ from tests.cli.started import Started
 from tests.cli.training import ALONE, QUICK
 from tests.folders import contents, names
 
-ENDS = [
-    (signal.SIGHUP, 129, "hung up\n"),
-    (signal.SIGINT, 130, "interrupted\n"),
-    (signal.SIGTERM, 143, "terminated\n"),
-]
+ENDS = [(signal.SIGHUP, 129, "hung up\n"), (signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "terminated\n")]
 FOREVER = ("--c", "0.5", "--cost", "1", "--epochs", "100000")
 
 
