@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, islice, repeat
+from operator import add
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -189,7 +190,12 @@ class TextOptions:
 
 
 _WORD = re.compile(r"\w\w+")  # scikit-learn's own
-_MAY_HAVE_MARKS = re.compile("[\u0300-\u036f\u0483-\u1dff\u200c\u200d\u20d0-\U0010ffff]")
+_IN_OTHER_SCRIPTS = re.compile("[\u0300-\u036f\u0483-\u1dff\u200c\u200d\u20d0-\U0010ffff]")
+# Thai, Lao, Burmese, Khmer, Japanese and Chinese letters and marks
+_WITHOUT_BLANKS = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\u108f\u1780-\u17d3\u3005-\u3007\u3041-\u3096"
+    "\u309d-\u309f\u30a1-\u30fa\u30fc-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
+)
 _KEPT_STEMS = 1 << 17
 _LONGEST_STEMMED = 200  # for some words, Snowball's time is quadratic in the length
 _TITLE_ENDS = {LINE: re.compile(r"\n"), DASH: re.compile(r"\s[-\u2013\u2014]\s")}
@@ -205,7 +211,8 @@ def analyzer_of(options: TextOptions) -> Analyzer:
     """Return the function that splits a text into its terms, with repetitions.
 
     Texts are normalised to Unicode's NFKC and to lower case. Words have at least two characters, which may be vowel
-    signs and accents, and are stemmed if they have at most 200.
+    signs and accents, and are stemmed if they have at most 200. In scripts without blanks between words, pairs of
+    adjacent letters stand for them, or a single letter between others.
 
     `options`: its `stem` is `NO_STEMS`, or languages. With several, each text is stemmed in its own language, or in the
     first one if its language is unclear.
@@ -229,16 +236,29 @@ def analyzer_of(options: TextOptions) -> Analyzer:
 
 
 def _words(text: str) -> list[str]:
-    return (_with_marks() if _MAY_HAVE_MARKS.search(text) else _WORD).findall(text)
+    if not _IN_OTHER_SCRIPTS.search(text):
+        return _WORD.findall(text)
+    word, run, letter = _patterns()
+
+    def in_pairs(match: re.Match[str]) -> str:
+        letters = letter.findall(match[0])
+        return f" {' '.join(map(add, letters, letters[1:] or ['']))} "
+
+    return word.findall(run.sub(in_pairs, text))
 
 
 @cache
-def _with_marks() -> re.Pattern[str]:
-    """Return the pattern of words with combining marks, which are not in ``\\w``, and with joiners inside."""
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    """Return the patterns of words in all scripts, and in those without blanks, of a run of letters and of a letter.
+
+    Combining marks, which are not in ``\\w``, belong to their words, as do joiners between letters.
+    """
     all_others = map(chr, chain(range(0x300, 0x1F000), range(0xE0100, 0xE01F0)))
     runs = "".join(one if unicodedata.category(one).startswith("M") else " " for one in all_others).split()
     marks = "".join(f"{run[0]}-{run[-1]}" for run in runs)
-    return re.compile(rf"\w[\w{marks}\u200c\u200d]*[\w{marks}]")
+    letter = rf"[{_WITHOUT_BLANKS}][{marks}]*"
+    word = rf"\w[\w{marks}\u200c\u200d]*[\w{marks}]|[{_WITHOUT_BLANKS}]"
+    return re.compile(word), re.compile(f"(?:{letter})+"), re.compile(letter)
 
 
 def lead_of(text: str, lead: str | int) -> str:

@@ -90,6 +90,13 @@ def test_a_bad_record_leaves_all_as_it_was_or_is_listed(run, news, tmp_path):
     assert lines[-1] == f"warning: left out: 31 bad records, the first of them listed [mpu vectorize {news}]"
 
 
+def test_texts_of_rare_words_have_no_features(run, tmp_path):
+    texts = write_records(tmp_path / "a.jsonl", ({"text": f"rare{i}", "tags": ["Art"] * (i % 2)} for i in range(100)))
+    result = run.ok("vectorize", texts, "-o", tmp_path / "a.svm")
+    assert "100 texts without any known word; --min-df 1 keeps words of a single text" in result.stderr
+    assert "mpu vectorize found no known word in any text" in run.ok("train", tmp_path / "a.svm", *QUICK).stderr
+
+
 def test_options_reach_the_vectoriser(run, news, tmp_path):
     options = ["--analyzer", "word", "--ngrams", "2-3", "--stem", "none", "--weighting", "binary", "--lead", 3]
     run.ok("vectorize", news, "-o", tmp_path / "a.svm", *options, "--min-df", 5, "--max-features", 6)

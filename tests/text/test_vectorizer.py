@@ -156,9 +156,15 @@ def test_the_most_frequent_features_are_kept():
         ("Yoru\u0300ba\u0301 e\u0323\u0300ko\u0323\u0301", ["yorùbá", "ẹ̀kọ́"]),
         ("می\u200cخواهم\u200c \u200d؛", ["می\u200cخواهم"]),
         ("𑄌𑄋𑄴𑄟𑄳𑄦 \u0301 +\u0301", ["𑄌𑄋𑄴𑄟𑄳𑄦"]),
+        ("한국의 역사, བོད་ཀྱི་ལོ་རྒྱུས།", ["한국의", "역사", "བོད", "ཀྱི", "ལོ", "རྒྱུས"]),
+        # Without blanks: pairs of letters.
+        ("iPhone手机的，第3章", ["iphone", "手机", "机的", "第", "章"]),
+        ("ｶﾞｯｺｳ・歴史々 𠮷野", ["ガッ", "ッコ", "コウ", "歴史", "史々", "𠮷野"]),
+        ("วัติน้ำ2", ["วัติ", "ติน้ํ", "น้ํา"]),
+        ("မြန်မာ ខ្មែរ ພາສາ", ["မြန်", "န်မာ", "ខ្មែ", "មែរ", "ພາ", "າສ", "ສາ"]),
     ],
 )
-def test_marks_belong_to_words(text, words):
+def test_the_words_of_many_scripts(text, words):
     vectorizer = Vectorizer(ngrams=(1, 1), stem="none").fit([text])
     assert features(vectorizer) == {unicodedata.normalize("NFKC", word) for word in words}
 

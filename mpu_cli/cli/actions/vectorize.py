@@ -133,7 +133,7 @@ def vectorize(
     vectorizer = vectorization.vectorizer
     added = vectorization.labels.names[n_numbered:]
     cautions += _of_tags(reader, writer, added, like is None)
-    cautions += _cautions(writer, added, labels if like is None else like)
+    cautions += _cautions(writer, added, labels, like)
     return {
         "instances": writer.instances,
         "annotations": writer.annotations,
@@ -352,8 +352,10 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Sequence[tuple[str, ..
         )
 
 
-def _cautions(writer: VectorWriter, added: Sequence[tuple[str, ...]], numbered: str | Path | None) -> Iterator[str]:
-    labels, vectorizer = writer.labels, writer.vectorizer
+def _cautions(
+    writer: VectorWriter, added: Sequence[tuple[str, ...]], named: str | Path | None, like: str | Path | None
+) -> Iterator[str]:
+    labels, vectorizer, numbered = writer.labels, writer.vectorizer, named if like is None else like
     if numbered is not None and added:
         first_number = len(labels) - len(added) + 1
         yield (
@@ -391,9 +393,12 @@ def _cautions(writer: VectorWriter, added: Sequence[tuple[str, ...]], numbered: 
     if others := strangers(writer.languages, vectorizer.options_.languages, writer.instances):
         yield others
     if writer.empty or writer.unknown:
+        are_rare = like is None and (vectorizer.options_.min_df or 1) > 1 and 2 * writer.unknown > writer.instances
         yield (
             f"instances without features: {counted(writer.empty, 'empty text')}, "
             f"{counted(writer.unknown, 'text')} without any known word"
+            + "; --min-df 1 keeps words of a single text"
+            * are_rare
         )
     if forgotten := vectorizer.forgotten_:
         yield (
