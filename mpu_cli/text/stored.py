@@ -264,8 +264,8 @@ def made_with(data: str | Path) -> Content | None:
 
 def side_files(data: str | Path) -> Iterator[tuple[str, str | Path]]:
     """Yield all files that commands may read with a data file, without being told, and what each is."""
-    for name in sorted(OURS):
-        yield name, beside(data, FOLDER) / name
+    if (folder := beside(data, FOLDER)).is_dir():
+        yield from ((name, folder / name) for name in sorted(OURS))
     yield "implied labels", beside(data, IMPLIED)
     yield "filled-in labels", beside(data, FILLED)
     with suppress(InputError):  # not text, so it contains no names
