@@ -313,7 +313,8 @@ def _stemmer(language: str) -> Callable[[str], str]:
 
 
 def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).lower()
+    # Turkish capital I with a dot becomes i with a combining dot.
+    return unicodedata.normalize("NFKC", text).lower().replace("i\u0307", "i")
 
 
 MOST_TEXTS, MOST_CHARACTERS = 1000, 1 << 22

@@ -150,6 +150,7 @@ def test_the_most_frequent_features_are_kept():
     ("text", "words"),
     [
         ("cafe\u0301 \ufb01lm", ["café", "film"]),  # other Unicode forms are the same word
+        ("İstanbul istanbul I\u0307STANBUL i\u0307stanbul", ["istanbul"]),
         ("राजनीति, भोजन। कि", ["राजनीति", "भोजन", "कि"]),
         ("বাংলাদেশ தமிழ்நாடு", ["বাংলাদেশ", "தமிழ்நாடு"]),
         ("مُحَمَّد שָׁלוֹם", ["مُحَمَّد", "שָׁלוֹם"]),
