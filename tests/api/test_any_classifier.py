@@ -146,8 +146,7 @@ def test_people_tell_c(halved):
     drawn_at_random = np.arange(len(Y)) % 5 == 0
     reviewed = np.where(drawn_at_random[:, None], np.where(Y, 1, -1), 0)
     model = IncompleteLabelClassifier(LogisticRegression()).fit(X, S, reviewed=reviewed, sampled=drawn_at_random)
-    by_people = c_from_review(S, reviewed, drawn_at_random)
-    assert model.c_ == pytest.approx(by_people.rates, abs=0.02)
+    assert model.c_ == pytest.approx(c_from_review(S, reviewed, drawn_at_random).rates, abs=0.02)
     asked = model.questions(60)
     assert not drawn_at_random[asked.rows].any()
     answered = IncompleteLabelClassifier(LogisticRegression()).fit(X, S, **arrays(asked, Y))
@@ -176,8 +175,7 @@ def test_groups_have_their_own_c():
     S = Y & (np.random.default_rng(3).random(Y.shape) < np.where(groups == "poor", 0.3, 0.8)[:, None])
     model = IncompleteLabelClassifier(LogisticRegression()).fit(X, S, groups=groups)
     assert model.group_c_ == pytest.approx({"poor": 0.3, "rich": 0.8}, abs=0.06)
-    listed = model.missing_labels()
-    assert 0.7 < listed.probabilities.sum() / (Y & ~S).sum() < 1.1
+    assert 0.7 < model.missing_labels().probabilities.sum() / (Y & ~S).sum() < 1.1
     capped = np.where((groups == "poor")[:, None], Y & (Y.cumsum(axis=1) == 1), S)  # one label of each instance
     with pytest.warns(MpuWarning, match="c of group poor cannot be estimated"):
         IncompleteLabelClassifier(LogisticRegression()).fit(X, capped, groups=groups)

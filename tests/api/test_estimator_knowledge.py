@@ -83,8 +83,7 @@ def test_a_label_that_is_never_annotated_is_learned(named):
     p, true = model.predict_proba(X)[:, 0], truth[:, [0]].toarray()[:, 0]
     assert p[true].mean() > 5 * p[~true].mean()
     assert np.isfinite(model.thresholds_).all()
-    without = MPUClassifier(**OF_NAMES).fit(X, S)
-    assert not without.predict_proba(X)[:, 0].any()
+    assert not MPUClassifier(**OF_NAMES).fit(X, S).predict_proba(X)[:, 0].any()
 
 
 @pytest.mark.slow
@@ -93,8 +92,7 @@ def test_the_command_line_gives_the_same_model(named, tmp_path, run):
     with (tmp_path / "data.svm").open("wb") as file:
         write_instances(file, Dataset(S.astype(bool), X))
     with (tmp_path / "labels.svm").open("wb") as file:
-        numbers = np.eye(60, dtype=bool)
-        write_instances(file, Dataset(type(V)(numbers), V))
+        write_instances(file, Dataset(type(V)(np.eye(60, dtype=bool)), V))
     options = [text for name, value in OF_NAMES.items() for text in (f"--{name.replace('C', 'cost')}", value)]
     given = ("--label-features", tmp_path / "labels.svm", "-o", tmp_path / "data.mpu")
     run.ok("train", tmp_path / "data.svm", *options, *given)

@@ -61,8 +61,7 @@ def test_the_positive_value_is_a_parameter(halved, model, yes, no):
     learned = MPUClassifier(**QUICK, c=0.5, pos_label=yes).fit(X, y)
     np.testing.assert_array_equal(learned.predict_proba(X), model.predict_proba(X))
     assert learned.score(X, y) == model.score(X, S)
-    one = MPUClassifier(**QUICK, c=0.5, pos_label=yes).fit(X, y[:, 0])
-    assert one.classes_.tolist() == [no, yes]
+    assert MPUClassifier(**QUICK, c=0.5, pos_label=yes).fit(X, y[:, 0]).classes_.tolist() == [no, yes]
     with refused(ValueError):
         MPUClassifier(**QUICK).fit(X, y)
     with refused(ValueError, "pos_label is 7, which y does not contain"):

@@ -111,8 +111,7 @@ def test_what_is_missing_is_found_out_of_fold(halved, container):
     assert np.isnan(found.c).tolist() == [False, True, False, False]
     posteriors = np.where(S, 0, np.delete(found.posteriors, 1, axis=1))
     missing = truth & (S == 0)
-    best = np.argsort(-posteriors, axis=None)[: missing.sum()]
-    assert missing.ravel()[best].mean() > 0.9
+    assert missing.ravel()[np.argsort(-posteriors, axis=None)[: missing.sum()]].mean() > 0.9
     c = found.c[0]
     assert posteriors.sum() == pytest.approx(S.sum() * (1 - c) / c, rel=0.05)
     right = MPUClassifier(c=S.sum() / truth.sum(), features="linear", C=10.0)

@@ -33,8 +33,7 @@ def test_scores_that_are_close_to_each_other_do_not_tie(close):
 
 @pytest.mark.parametrize("kind", [csr_array, csr_matrix, coo_array])
 def test_sparse_scores_list_what_is_stored(kind):
-    top = np.where(SCORES >= 0.25, SCORES, 0)
-    found = ranking_metrics(kind(TRUTH), kind(top), k=[2])
+    found = ranking_metrics(kind(TRUTH), kind(np.where(SCORES >= 0.25, SCORES, 0)), k=[2])
     assert found["recall_at_2"] == pytest.approx((1 / 2 + 1) / 3)
     assert found["ndcg_at_2"] == pytest.approx((1 / (1 + 1 / np.log2(3)) + 1 / np.log2(3)) / 3)
     assert found["coverage_error"] == pytest.approx((3 + 2 + 0) / 3)  # unlisted: rank 3, the last of those that occur

@@ -115,8 +115,7 @@ def rings(n: int) -> tuple[np.ndarray, np.ndarray]:
 @settings(max_examples=examples(20))
 def test_products_of_features_are_the_kernel_where_all_instances_are_landmarks(n, gamma, seed):
     X = instances(n, seed)
-    rbf = RbfFeatures.fit(as_features(X), gamma, m=n)
-    phi = rbf.of(as_features(X)).toarray()
+    phi = RbfFeatures.fit(as_features(X), gamma, m=n).of(as_features(X)).toarray()
     deviation = X.std(axis=0)
     deviation[3] = 1
     Z = (X - X.mean(axis=0)) / deviation

@@ -95,8 +95,7 @@ def test_a_label_that_is_never_annotated_is_predicted_by_its_features_in_two_lev
 @pytest.mark.slow  # it chooses all options
 def test_what_is_estimated_is_estimated_from_labels_that_are_annotated():
     matrix, annotated, _, _ = named_problem()
-    empty = csr_array((annotated.shape[0], 20), dtype=bool)
-    more = csr_array(hstack([annotated, empty], format="csr"))
+    more = csr_array(hstack([annotated, csr_array((annotated.shape[0], 20), dtype=bool)], format="csr"))
     for choice in ({}, {"c": 0.5, "threshold": "per-label"}):
         options = Options(levels=1, **choice)
         (model, report), (wide, of_wide) = (train(Problem(matrix, labels), options) for labels in (annotated, more))
@@ -118,8 +117,7 @@ def test_features_of_labels_that_no_instance_has_are_known_to_the_model():
         wide.resize((60, room))
         model, _ = train(Problem(matrix, annotated, label_features=csr_array(wide)), Options(**QUICK, prior=15.0))
         assert model.n_features == room
-        there = csr_array((np.float32([1]), ([0], [390])), shape=(1, room))
-        p = model.probabilities(there)[0]
+        p = model.probabilities(csr_array((np.float32([1]), ([0], [390])), shape=(1, room)))[0]
         assert np.argmax(p - model.probabilities(csr_array((1, room), dtype=np.float32))[0]) == 3
 
 

@@ -52,8 +52,7 @@ def test_only_instances_with_labels_are_learned_from_as_if_these_were_complete()
 
 def test_rare_labels_converge_with_thinned_gradients_too():
     X, _ = linear_problem(2000, 5, 1)
-    rng = np.random.default_rng(0)
-    Y = rng.random((2000, 3)) < expit(2 * X[:, :3] - 6)  # most gradients are small
+    Y = np.random.default_rng(0).random((2000, 3)) < expit(2 * X[:, :3] - 6)  # most gradients are small
     exact, thin = (learned(X, Y, np.ones(3), Settings(10.0, epochs=60, thin=thin)) for thin in (False, True))
     assert not np.array_equal(exact.weights, thin.weights)
     for k in range(3):

@@ -111,8 +111,7 @@ def test_rare_labels_keep_the_pooled_threshold():
     P, _, S = simulated(n=400, c=1)
     for k, annotations in ((1, 19), (3, 20)):
         S[np.flatnonzero(S[:, k])[annotations:], k] = False
-    held_out = held(P, S, 1.0)
-    thresholds = label_thresholds(held_out, 0.123)
+    thresholds = label_thresholds(held(P, S, 1.0), 0.123)
     assert (thresholds == np.float32(0.123)).tolist() == [False, True, False, False, False]
 
 

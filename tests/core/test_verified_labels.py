@@ -67,8 +67,7 @@ def test_the_threshold_of_a_label_by_brute_force(case, seed):
     case = S, verdicts, complete, case[3][:1]
     P = np.tile(scores(seed, (len(S) // 20, 1)), (20, 1))
     frequency = LabelFrequency.of(case[3], S.shape, verified_of(verdicts, complete))
-    thresholds = label_thresholds(HeldOut(P, as_labels(S), frequency), 0.5)
-    f1 = f1_by_definition(P, case, thresholds <= P)
+    f1 = f1_by_definition(P, case, label_thresholds(HeldOut(P, as_labels(S), frequency), 0.5) <= P)
     found = true_by_definition(*case) > 0
     candidates = [np.float32(0.5), *(np.unique(P[by_definition(*case)[1] > 0]) if found.any() else ())]
     assert f1 == pytest.approx(max(f1_by_definition(P, case, t <= P) for t in candidates), abs=1e-12)

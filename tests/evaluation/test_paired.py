@@ -84,8 +84,7 @@ def test_no_interval_goes_beyond_the_largest_difference():
 
 def test_the_same_seed_gives_the_same_intervals_and_no_difference_is_none():
     truth, predicted = draw(np.random.default_rng(5), 30)
-    other = draw(np.random.default_rng(6), 30)[1]
-    pair = [counts(truth, predicted), counts(truth, other)]
+    pair = [counts(truth, predicted), counts(truth, draw(np.random.default_rng(6), 30)[1])]
     assert compare(pair, seed=1) == compare(pair, seed=1) != compare(pair, seed=2)
     (same,) = compare([pair[0], pair[0]])[1]
     assert all((one.value, one.low, one.high) == (0, 0, 0) and not one.is_sure for one in same.values())

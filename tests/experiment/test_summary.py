@@ -59,8 +59,7 @@ def test_only_folds_that_both_have_are_paired():
 
 def test_failures_are_listed_once_a_cell_with_their_reason():
     rows = [row(), *(row("well", fold=f, error="too|large") for f in (0, 1))]
-    text = markdown(rows)
-    assert "| well | 60 | 2 | too\\|large |" in text
+    assert "| well | 60 | 2 | too\\|large |" in markdown(rows)
     assert "Failed" not in markdown([row()])
 
 

@@ -68,8 +68,7 @@ def test_the_prior_and_decisions_are_weighed_by_bayes_rule():
 
 def test_the_order_stays_and_0_stays_0():
     many = Claims.estimate(by_one_c, np.full(10, 0.9), np.full(200, 0.9), np.arange(200) < 20)
-    posterior = np.linspace(0, 1, 101, dtype=np.float32)
-    corrected = many.corrected(posterior)
+    corrected = many.corrected(np.linspace(0, 1, 101, dtype=np.float32))
     assert (np.diff(corrected) >= 0).all()
     assert corrected[0] == 0
     assert corrected[90] == pytest.approx(0.11, abs=0.03)

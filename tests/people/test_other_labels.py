@@ -38,8 +38,7 @@ def annotated():
     rng = np.random.default_rng(1)
     first = rng.random(N) < FIRST
     second = rng.random(N) < np.where(first, SECOND_GIVEN[1], SECOND_GIVEN[0])
-    true = np.stack([first, second, rng.random(N) < THIRD], axis=1)
-    return true & (rng.random((N, 3)) < C)
+    return np.stack([first, second, rng.random(N) < THIRD], axis=1) & (rng.random((N, 3)) < C)
 
 
 def learned(annotated, verified=None, predicted=PREDICTED, seed=0):
@@ -105,8 +104,7 @@ def test_what_was_found_false_says_nothing_and_what_was_found_true_does(annotate
 
 
 def test_nothing_is_learned_of_a_label_that_is_never_annotated(annotated):
-    found = learned(annotated & [True, True, False])
-    assert np.ptp(found[:, 2]) == pytest.approx(0, abs=1e-6)
+    assert np.ptp(learned(annotated & [True, True, False])[:, 2]) == pytest.approx(0, abs=1e-6)
 
 
 @pytest.mark.slow

@@ -217,8 +217,7 @@ def test_equal_scores_are_one_bin():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_within_zero_and_one(method):
-    one = estimate(np.array([[0.3]], np.float32), as_labels([[True]]), method, replicates=5)
-    assert 0 < one.c <= 1
+    assert 0 < estimate(np.array([[0.3]], np.float32), as_labels([[True]]), method, replicates=5).c <= 1
     never = estimate(np.zeros((5, 2), np.float32), as_labels(np.eye(5, 2)), method, replicates=5)
     assert 0 < never.c <= 1
 

@@ -77,8 +77,7 @@ def test_small_reviews_give_frequencies_above_zero_up_to_one(a, n, automatic):
 
 def test_without_a_label_the_automatic_estimate_stays():
     nothing = np.zeros((10, 3), bool)
-    found = reviewed(nothing, nothing, automatic=0.7)
-    assert found.c == pytest.approx(0.7, abs=1e-3)
+    assert reviewed(nothing, nothing, automatic=0.7).c == pytest.approx(0.7, abs=1e-3)
     assert reviewed(nothing, nothing).c == pytest.approx(0.5, abs=1e-3)
 
 

@@ -98,8 +98,7 @@ def test_neighbours_are_the_four_most_similar_others():
     expected = np.where(similar >= np.sort(similar, axis=1)[:, -4:-3], similar, 0)
     expected = np.maximum(expected, expected.T)
     expected *= 0.3 / np.median(expected.sum(axis=1))
-    found = nearest_neighbours(as_features(X), 4, 0.3)
-    assert_allclose(found.toarray(), expected, atol=1e-5)
+    assert_allclose(nearest_neighbours(as_features(X), 4, 0.3).toarray(), expected, atol=1e-5)
 
 
 def test_too_many_instances_are_refused(monkeypatch):
