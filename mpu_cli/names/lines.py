@@ -26,8 +26,9 @@ from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, problem_of, utf16_of
 from mpu_cli.svmlight.streams import Readable, Watched, is_plain, open_input
 
 _NOT_UTF8 = (
-    "this is not UTF-8 text; save the file as UTF-8, such as by iconv -f LATIN1 -t UTF-8; or, if it is UTF-8 and this "
-    "line is damaged, correct it, or drop the wrong bytes, such as by iconv -c -f UTF-8 -t UTF-8"
+    "this is not UTF-8 text; save the file as UTF-8: iconv -f CP1252 -t UTF-8 if a western European Windows wrote it, "
+    "else with the name of its encoding; or, if it is UTF-8 and this line is damaged, correct it, or drop the wrong "
+    "bytes, such as by iconv -c -f UTF-8 -t UTF-8"
 )
 _HAS_NUL = (
     "this has NUL bytes; if it is binary or UTF-32, save it as UTF-8 text; or, if it is UTF-8 and this line is "

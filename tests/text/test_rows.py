@@ -70,7 +70,7 @@ BAD = {
     "no object": (b'{"a": 2}\n[1]\n', "jsonl", 2, "object"),
     "too deep": (b"{}\n" + b"[" * 900 + b"\n", "jsonl", 2, "JSON"),
     "a number of many digits": (b'{"a": ' + b"9" * 5000 + b"}\n", "jsonl", 1, "JSON"),
-    "JSON that is not UTF-8": (b'{"a": 2}\n{"a": "\xff"}\n', "jsonl", 2, "UTF-8"),
+    "JSON that is not UTF-8": (b'{"a": 2}\n{"a": "\xff"}\n', "jsonl", 2, "-f CP1252 -t UTF-8 if"),
     "a long line": (b'{"a": 2}\n{"a": "' + b"x" * 9000 + b'"}\n', "jsonl", 2, "longer than 1,000 bytes"),
     "a long line of a table": (b"a,b\n1,2\n" + b"x" * 9000 + b",2\n", "csv", 3, "longer than 1,000 bytes"),
     "a table that is not UTF-8": (b"a,b\n1,2\n\xe4,2\n", "csv", 3, "UTF-8"),
