@@ -16,7 +16,7 @@ from pathlib import Path
 from shlex import quote
 
 from mpu_cli.errors import CONTROL, InputError, abridged, counted
-from mpu_cli.names.lines import as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8, undecoded
+from mpu_cli.names.lines import as_utf8, decoded_lines, delimiter_of, first_repeated, is_utf8, text_lines
 from mpu_cli.runtime.files import Joined, json_value
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, OLD_LINE_ENDS
 from mpu_cli.svmlight.streams import Readable, open_input, plain_name
@@ -483,11 +483,10 @@ def _subjects(path: Path) -> list[dict[str, str]] | None:
 def _read(path: Path) -> str:
     if not path.is_file():
         raise InputError(path, "is not a regular file")
-    with open_input(path) as stream:
-        data = stream.read(MAX_LINE_BYTES + 1)
-    if len(data) > MAX_LINE_BYTES:
-        raise InputError(path, f"is longer than {MAX_LINE_BYTES:,} bytes, the most that a document may have")
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        raise undecoded(path, error) from None
+    lines, left = [], MAX_LINE_BYTES
+    for line in text_lines(path, is_ours=True):
+        lines.append(line)
+        left -= len(line) + len("\n")
+        if left < 0:
+            raise InputError(path, f"is longer than {MAX_LINE_BYTES:,} characters, the most that a document may have")
+    return "\n".join(lines)

@@ -42,9 +42,9 @@ def write(kind: str, folder):
         subjects = {line.split("/")[3][0]: line for line in VOCABULARY.splitlines(keepends=True)}
         for key, text, names in DOCUMENTS:
             if kind == "objects":
-                (path / f"{key}.json").write_text(json.dumps(document(key, text, names)))
+                (path / f"{key}.json").write_text(json.dumps(document(key, text, names)), "utf-16")
                 continue
-            (path / f"{key}.txt").write_text(text)
+            (path / f"{key}.txt").write_text(text, "utf-16" if kind == "keys" else None)
             lines = [subjects[name] for name in names]
             if kind == "folder" and names:
                 (path / f"{key}.tsv").write_text("".join(lines))
@@ -123,11 +123,12 @@ def test_documents_are_regular_files(run, tmp_path, name):
     assert result.exit_code == 0 if name == "a.key" else message(result)  # a key of no document
 
 
-def test_documents_have_a_longest(run, tmp_path):
+@pytest.mark.parametrize("name", ["a.txt", "a.json"])
+def test_documents_are_text_and_have_a_longest(run, tmp_path, name):
     """A sparse file of 1 GB took 14 GB."""
-    for name in ("a.txt", "a.json"):
-        corpus = tmp_path / name
-        corpus.mkdir()
-        with (corpus / name).open("wb") as out:
-            out.truncate(1 << 30)
-        message(run("vectorize", corpus, "-o", tmp_path / "o.svm"))
+    (corpus := tmp_path / "corpus").mkdir()
+    (corpus / name).write_bytes(b"\n")
+    os.truncate(corpus / name, 1 << 30)
+    assert f"{name}:2: this has NUL bytes" in message(run("vectorize", corpus, "-o", tmp_path / "o.svm"))
+    (corpus / name).write_text((" " * 1023 + "\n") * (1 << 16) + " ")
+    assert "is longer than 67,108,864 " in message(run("vectorize", corpus, "-o", tmp_path / "o.svm"))
