@@ -1,7 +1,7 @@
 """Text files that people write and send back: UTF-8 lines with limits and errors, and table cells.
 
-A byte order mark and CRLF are allowed. Lines have a limit, so that a file without line ends does not fill the memory.
-Errors contain file and line.
+A byte order mark, CRLF and CR alone are allowed. Lines have a limit, so that a file without line ends does not fill the
+memory. Errors contain file and line.
 
 A spreadsheet interprets a cell that begins with ``=``, ``+``, ``-`` or ``@`` as a formula, and quotation marks at the
 start as quoting. So such a text is prefixed with an apostrophe, or quoted (`cell`). Reading undoes both (`meanings`).
@@ -92,7 +92,7 @@ def text_lines(source: str | Path, is_ours: bool = False) -> Generator[str, None
         for number, (line, problem) in enumerate(decoded_lines(stream, str(source), is_ours), 1):
             if problem:
                 raise InputError(source, problem, number)
-            yield line.rstrip("\r\n")
+            yield from line.rstrip("\r\n").split("\r")  # lines of old Macs end in CR alone
 
 
 @contextmanager

@@ -25,7 +25,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import chain, combinations
+from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -240,7 +240,7 @@ def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], dict[str,
     """Read this format's columns from a file, the line number of each row, and the comments about the data."""
     notes: dict[str, Any] = {}
     with closing(text_lines(source)) as text:
-        rows = _rows(source, chain(next(text, "").split("\r"), text), notes)  # with CR alone, there is one line
+        rows = _rows(source, text, notes)
         needed = [INSTANCE, LABEL, VERDICT]
         number, first = next(rows, (None, ""))
         if number is None:

@@ -94,7 +94,7 @@ def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = 
         elif line.strip():
             if form == ANNIF:
                 text, _, uris = line.rstrip("\r\n").partition("\t")
-                yield Row(number, {"text": text, SUBJECTS: uris})
+                yield Bad(number, OLD_LINE_ENDS) if "\r" in uris else Row(number, {"text": text, SUBJECTS: uris})
                 continue
             if is_first and (line.lstrip().startswith("[") or line.strip() == "{"):
                 records = "'.[]'" if line.lstrip().startswith("[") else "."

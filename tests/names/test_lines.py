@@ -40,7 +40,8 @@ def test_what_has_no_line_ends_does_not_fill_the_memory(reader, file):
         READERS[reader](zeros)
 
 
-def test_a_byte_order_mark_and_crlf_do_no_harm(file):
+def test_a_byte_order_mark_and_line_ends_of_other_systems_do_no_harm(file):
+    assert read_names(file("a\rb\r"))[0] == read_names(file("a\r\nb\r\n"))[0] == {1: ("a",), 2: ("b",)}
     assert frequencies_of_file(file(b"\xef\xbb\xbf3 0.5\r\n4 1\r\n"))[0] == {3: 0.5, 4: 1}
     assert list(text_lines(file(b"\xef\xbb\xbf\xef\xbb\xbfa\r\nb"))) == ["\ufeffa", "b"]
 

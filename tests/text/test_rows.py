@@ -78,6 +78,7 @@ BAD = {
     "a NUL byte later": (b'{"a": 2}\n{"a": "\0"}\n', "jsonl", 2, "line is damaged"),
     "too many values": (b"a,b\n1,2\n1,2,3\n", "csv", 3, "3 values"),
     "the names of columns again": (b"a,b\n1,2\na,b\n3,4\n", "csv", 3, "names the columns again"),
+    "CR alone": (b"a\t<x>\na\t<x>\rb\t<y>\r\n", "annif", 2, "CR alone"),
     "a quotation mark within": (b'a,b\n1,2\n"1"x,2\n', "csv", 3, "twice"),
 }
 
