@@ -28,6 +28,7 @@ _FORMAT_OF = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "
 DELIMITERS = {"csv": ",", "tsv": "\t"}  # unless the column names indicate others
 MOST_SHOWN = 30  # fields
 _PEEKED = 100  # records
+_QUOTING = 'where one belongs to a value, write it twice, and others around the value: """A word"" and more"'
 _BLANK = re.compile(r'\ufeff?(?:sep=.)?[ \t\r\n,;|"]*')  # Excel declares the column separator this way
 
 
@@ -56,6 +57,13 @@ class Bad:
 
     line: int  # line number of its start, from 1
     problem: str  # what is wrong, and what to do
+    lines: int = 1  # its number of lines
+
+    @classmethod
+    def over(cls, line: int, problem: str, lines: int) -> "Bad":
+        """Return a row that may take up several lines, which is told if it does."""
+        span = f"; it takes up lines {line} to {line + lines - 1}, from an opening quotation mark to the next"
+        return cls(line, problem + span * (lines > 1), lines)
 
 
 def suffix_of(source: str | Path) -> str:
@@ -151,20 +159,21 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
                 raise InputError(source, too_long, first) from None
             if "end of data" in str(error):
                 unclosed = "an opening quotation mark on this line or below is never closed"
-                raise InputError(source, unclosed, first) from None
-            wrong = f"this is not a row of a table ({error}); a quotation mark within quotation marks is written twice"
-            problem = problem or (OLD_LINE_ENDS if "new-line" in str(error) else wrong)
+                raise InputError(source, f"{unclosed}; {_QUOTING}", first) from None
+            wrong = OLD_LINE_ENDS if "new-line" in str(error) else f"this is not a row of a table ({error}); {_QUOTING}"
+            problem = problem or wrong
         finally:
             csv.field_size_limit(largest)
         if problem and table is None:
             raise InputError(source, problem, first)
+        n_lines = rows.line_num - first + 1
         if problem:
-            yield Bad(first, problem)
+            yield Bad.over(first, problem, n_lines)
         elif not values or not any(map(str.strip, values)):
             continue
         elif table is not None:
             again = "this line names the columns again, as if two tables were joined; remove it"
-            yield Bad(first, again) if values == table.names else _named(first, values, table)
+            yield Bad(first, again) if values == table.names else _named(first, values, table, n_lines)
         else:
             names = [name.strip() for name in values]
             table = Table(slice(first - 1, rows.line_num), delimiter, names)
@@ -177,11 +186,11 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
         raise InputError(source, "it is empty; its first line should name the columns")
 
 
-def _named(line: int, values: list[str], table: Table) -> Row | Bad:
+def _named(line: int, values: list[str], table: Table, n_lines: int) -> Row | Bad:
     names = table.names
     if any(value.strip() for value in values[len(names) :]):
         problem = f"there are {len(values)} values, but {counted(len(names), 'column')}; quote what has a separator"
-        return Bad(line, problem)
+        return Bad.over(line, problem, n_lines)
     # Spreadsheets leave out empty values at the end.
     pairs = zip_longest(names, values[: len(names)], fillvalue="")
     return Row(line, {name: value for name, value in pairs if name}, values, table)
@@ -280,7 +289,7 @@ class RecordReader:
                 yield self._record(row)
             except ValueError as error:
                 of = f" (document {row.fields.get('document_id')!r})" * Path(self._source).is_dir()
-                yield Bad(row.line, f"{error}{of}")
+                yield Bad.over(row.line, f"{error}{of}", 1 + sum(cell.count("\n") for cell in row.cells))
 
     def good(self, skip_bad: bool = False) -> Iterator[Record]:
         """Yield good records; InputError also at the first bad one, unless bad ones are skipped."""

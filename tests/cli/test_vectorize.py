@@ -97,6 +97,13 @@ def test_texts_of_rare_words_have_no_features(run, tmp_path):
     assert "mpu vectorize found no known word in any text" in run.ok("train", tmp_path / "a.svm", *QUICK).stderr
 
 
+def test_all_lines_of_a_bad_record_are_counted(run, tmp_path):
+    (tmp_path / "a.csv").write_text('text,tags\n"a law,x\nb,y\n"Art" book,z\n"a\nb"\nart,x\n')
+    said = run.ok("vectorize", tmp_path / "a.csv", "--skip-bad", "-o", tmp_path / "a.svm").stderr
+    assert "lines 2 to 4" in said and "lines 5 to 6" in said
+    assert "left out: 2 bad records on 5 lines" in said
+
+
 def test_options_reach_the_vectoriser(run, news, tmp_path):
     options = ["--analyzer", "word", "--ngrams", "2-3", "--stem", "none", "--weighting", "binary", "--lead", 3]
     run.ok("vectorize", news, "-o", tmp_path / "a.svm", *options, "--min-df", 5, "--max-features", 6)

@@ -80,6 +80,8 @@ BAD = {
     "the names of columns again": (b"a,b\n1,2\na,b\n3,4\n", "csv", 3, "names the columns again"),
     "CR alone": (b"a\t<x>\na\t<x>\rb\t<y>\r\n", "annif", 2, "CR alone"),
     "a quotation mark within": (b'a,b\n1,2\n"1"x,2\n', "csv", 3, "twice"),
+    "lines up to a mark": (b'a\tb\n"1\t2\n3\t4\n"5" x\t6\n', "tsv", 2, "; it takes up lines 2 to 4, "),
+    "lines up to the end of a value": (b'a,b\n"1,2\n3"\t4,5,6\n', "csv", 2, "lines 2 to 3"),
 }
 
 

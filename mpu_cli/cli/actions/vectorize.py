@@ -129,7 +129,8 @@ def vectorize(
         warn(f"{file}:{bad.line}: left out: {bad.problem}", line=bad.line)
     if reader.bad:
         others = ", the first of them listed" * (reader.bad > len(reader.listed))
-        warn(f"left out: {counted(reader.bad, 'bad record')}{others}")
+        lines = f" on {reader.bad_lines:,} lines" * (reader.bad_lines > reader.bad)
+        warn(f"left out: {counted(reader.bad, 'bad record')}{lines}{others}")
     vectorizer = vectorization.vectorizer
     added = vectorization.labels.names[n_numbered:]
     cautions += _of_tags(reader, writer, added, like is None)
@@ -210,7 +211,7 @@ class _Reader:
     def __init__(self, name: str, form: str, fields: Fields, skip_bad: bool) -> None:
         self.name, self._form, self._skip_bad = name, form, skip_bad
         self.fields = fields
-        self.good = self.bad = 0
+        self.good = self.bad = self.bad_lines = 0
         self.measure: Measure | None = None
         self.listed: list[Bad] = []
         self.first = Row(0, {})
@@ -222,7 +223,7 @@ class _Reader:
 
     def records(self, stream: Readable) -> Iterator[Record]:
         """Read a stream from the start. InputError at the first bad record, unless bad records are skipped."""
-        self.good, self.bad, self.listed = 0, 0, []
+        self.good, self.bad, self.bad_lines, self.listed = 0, 0, 0, []
         self.cells.clear()
         measured = Measured(stream)
         reader = RecordReader(measured, self.name, self._form, self.fields)
@@ -240,6 +241,7 @@ class _Reader:
                 skip = "" if other else "; --skip-bad leaves bad records out"
                 raise InputError(self.name, f"{bad.problem}{skip}", bad.line)
             self.bad += 1
+            self.bad_lines += bad.lines
             if len(self.listed) < _MOST_LISTED:
                 self.listed.append(bad)
         measure = measured.measure()
