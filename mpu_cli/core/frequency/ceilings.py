@@ -1,0 +1,102 @@
+"""The ceiling of the share annotated, by score: docs/method.md, "Frequencies of single labels"."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.special import expit, log_expit, xlog1py
+
+# The grid of ceilings.
+CEILINGS = np.geomspace(0.02, 1, 40)
+# Bins of instances with similar scores, narrow at the top, where the ceiling shows.
+_BINS = 40
+_TOP_BIN = 5
+# Standard deviations of the normal priors of a and b, in units of the spread of z: without them, the slope of
+# perfectly ordered annotations would be infinite.
+_SLOPE, _OFFSET = 8.0, 20.0
+_ITERATIONS = 40
+_HALVINGS = 8
+_CONVERGED = 1e-3
+# Labels fitted at a time.
+_LABELS = 400
+
+# The probabilities and annotations of a label, by its column.
+OfLabel = Callable[[int], tuple[np.ndarray, np.ndarray]]
+
+
+def likelihoods(label: OfLabel, columns: Sequence[int]) -> np.ndarray:
+    """Return the likelihood of each of `CEILINGS` at its best curve, scaled to a maximum of 1 for each label.
+
+    Returns: float64, shape (G, r).
+    """
+    return np.hstack(
+        [_likelihood(label, columns[start : start + _LABELS]) for start in range(0, len(columns), _LABELS)]
+    )
+
+
+def _likelihood(label: OfLabel, columns: Sequence[int]) -> np.ndarray:
+    z, size, positives = np.transpose([_binned(*label(k)) for k in columns], (1, 0, 2))
+    there = size > 0
+    count = there.sum(axis=1, keepdims=True)
+    centred = np.where(there, z - np.where(there, z, 0).sum(axis=1, keepdims=True) / count, 0)
+    x = centred / np.maximum(np.sqrt((centred**2).sum(axis=1, keepdims=True) / count), 1e-9)
+    share = np.clip(positives.sum(axis=1) / size.sum(axis=1), 1e-4, 0.9)
+    curve = np.ones(len(z)), np.log(share / (1 - share))
+    log_likelihood = np.empty((len(CEILINGS), len(z)))
+    for i in reversed(range(len(CEILINGS))):  # each fit starts at the result of the last
+        curve, log_likelihood[i] = _fit(x, size, positives, float(CEILINGS[i]), curve)
+    return np.exp(log_likelihood - log_likelihood.max(axis=0))
+
+
+def _binned(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Bin instances by score; return each bin's mean z, number of instances and number of annotated ones."""
+    if not len(annotated):  # every cell of the label is ignored
+        probabilities, annotated = np.full(1, 0.5), np.zeros(1, bool)
+    order = np.argsort(-probabilities, kind="stable")
+    p = np.clip(probabilities[order].astype(float), 1e-7, 1 - 1e-7)
+    z = np.log(p) - np.log1p(-p)
+    ends = np.round(np.geomspace(min(_TOP_BIN, len(order)), len(order), _BINS)).astype(int)
+    size = np.diff(ends, prepend=0)
+    total, positives = (np.diff(np.append(0, np.cumsum(part))[ends], prepend=0) for part in (z, annotated[order]))
+    return total / np.maximum(size, 1), size, positives
+
+
+Curve = tuple[np.ndarray, np.ndarray]
+
+
+def _fit(x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, curve: Curve) -> tuple[Curve, np.ndarray]:
+    """Fit c sigma(a x + b) for all labels at once by Fisher scoring; return a and b, and their log likelihood."""
+    missed = size - positives
+
+    def log_likelihood(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        score = a[:, None] * x + b[:, None]
+        of_bins = positives * (np.log(c) + log_expit(score)) + xlog1py(missed, -np.minimum(c * expit(score), 1 - 1e-12))
+        return of_bins.sum(axis=1) - (a / _SLOPE) ** 2 / 2 - (b / _OFFSET) ** 2 / 2
+
+    a, b = curve
+    reached = log_likelihood(a, b)
+    for _ in range(_ITERATIONS):
+        p = expit(a[:, None] * x + b[:, None])
+        unsure = c * (1 - p) / np.maximum(1 - c * p, 1e-12)
+        gradient = positives * (1 - p) - missed * p * unsure
+        weight = size * p * (1 - p) * unsure
+        to_a, to_b = (gradient * x).sum(axis=1) - a / _SLOPE**2, gradient.sum(axis=1) - b / _OFFSET**2
+        aa, ab, bb = (
+            (weight * x * x).sum(axis=1) + _SLOPE**-2,
+            (weight * x).sum(axis=1),
+            weight.sum(axis=1) + _OFFSET**-2,
+        )
+        determinant = aa * bb - ab * ab
+        step_a, step_b = (bb * to_a - ab * to_b) / determinant, (aa * to_b - ab * to_a) / determinant
+        length = np.ones(len(a))
+        for _ in range(_HALVINGS):
+            new_a, new_b = np.maximum(a + length * step_a, 0), b + length * step_b  # the curve never falls
+            new = log_likelihood(new_a, new_b)
+            if (new >= reached).all():
+                break
+            length = np.where(new < reached, length / 2, length)
+        better = new > reached
+        gained = np.where(better, new - reached, 0).max()
+        a, b, reached = np.where(better, new_a, a), np.where(better, new_b, b), np.where(better, new, reached)
+        if gained < _CONVERGED:
+            break
+    return (a, b), reached
