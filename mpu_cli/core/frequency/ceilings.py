@@ -16,8 +16,11 @@ _SLOPE, _OFFSET = 8.0, 20.0
 _ITERATIONS = 40
 _HALVINGS = 8
 _CONVERGED = 1e-3
+_ROUNDING = 1e-9
 # Labels fitted at a time.
 _LABELS = 400
+# With fewer bins, as of trees or nearest neighbours, many scores are equal: how the share rises with them is unknown.
+_FEWEST_BINS = 30
 
 # The probabilities and annotations of a label, by its column.
 OfLabel = Callable[[int], tuple[np.ndarray, np.ndarray]]
@@ -28,13 +31,40 @@ def likelihoods(label: OfLabel, columns: Sequence[int]) -> np.ndarray:
 
     Returns: float64, shape (G, r).
     """
-    return np.hstack(
-        [_likelihood(label, columns[start : start + _LABELS]) for start in range(0, len(columns), _LABELS)]
-    )
+    return _likelihoods(_bins(label, columns))
 
 
-def _likelihood(label: OfLabel, columns: Sequence[int]) -> np.ndarray:
-    z, size, positives = np.transpose([_binned(*label(k)) for k in columns], (1, 0, 2))
+def common_ceiling(label: OfLabel, columns: Sequence[int]) -> tuple[float, float, float] | None:
+    """Return the 5, 50 and 95 % quantiles of a ceiling that all these labels share.
+
+    None if too many of their scores are equal.
+    """
+    bins = _bins(label, columns)
+    shown = bins[:, np.count_nonzero(bins[1], axis=1) >= _FEWEST_BINS]
+    if not shown.size:
+        return None
+    logs = np.log(np.maximum(_likelihoods(shown), np.finfo(float).tiny)).sum(axis=1, keepdims=True)
+    low, median, high = quantiles(np.exp(logs - logs.max()), [0.05, 0.5, 0.95])[:, 0].tolist()
+    return low, median, high
+
+
+def quantiles(likelihood: np.ndarray, shares: list[float]) -> np.ndarray:
+    """Return these quantiles of each label's ceiling, with a uniform prior: float64, shape (r, q).
+
+    `likelihood`: float64, shape (G, q): of each of `CEILINGS`.
+    """
+    edges = np.append(np.sqrt(CEILINGS[:-1] * CEILINGS[1:]), 1.0)
+    posterior = likelihood * CEILINGS[:, None]  # the grid is logarithmic
+    below = np.cumsum(posterior / posterior.sum(axis=0), axis=0)
+    return np.transpose([np.interp(shares, of_label, edges) for of_label in below.T])
+
+
+def _likelihoods(bins: np.ndarray) -> np.ndarray:
+    parts = range(0, bins.shape[1], _LABELS)
+    return np.hstack([_likelihood(*bins[:, start : start + _LABELS]) for start in parts])
+
+
+def _likelihood(z: np.ndarray, size: np.ndarray, positives: np.ndarray) -> np.ndarray:
     there = size > 0
     count = there.sum(axis=1, keepdims=True)
     centred = np.where(there, z - np.where(there, z, 0).sum(axis=1, keepdims=True) / count, 0)
@@ -47,6 +77,11 @@ def _likelihood(label: OfLabel, columns: Sequence[int]) -> np.ndarray:
     return np.exp(log_likelihood - log_likelihood.max(axis=0))
 
 
+def _bins(label: OfLabel, columns: Sequence[int]) -> np.ndarray:
+    """Return, for each label's bins, mean z, number of instances and of annotated ones: float64, shape (3, r, bins)."""
+    return np.reshape([_binned(*label(k)) for k in columns], (-1, 3, _BINS)).swapaxes(0, 1)
+
+
 def _binned(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Bin instances by score; return each bin's mean z, number of instances and number of annotated ones."""
     if not len(annotated):  # every cell of the label is ignored
@@ -55,6 +90,7 @@ def _binned(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarra
     p = np.clip(probabilities[order].astype(float), 1e-7, 1 - 1e-7)
     z = np.log(p) - np.log1p(-p)
     ends = np.round(np.geomspace(min(_TOP_BIN, len(order)), len(order), _BINS)).astype(int)
+    ends = np.searchsorted(-z, -z[ends - 1], side="right")  # equal scores are in one bin
     size = np.diff(ends, prepend=0)
     total, positives = (np.diff(np.append(0, np.cumsum(part))[ends], prepend=0) for part in (z, annotated[order]))
     return total / np.maximum(size, 1), size, positives
@@ -91,9 +127,10 @@ def _fit(x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, curve
         for _ in range(_HALVINGS):
             new_a, new_b = np.maximum(a + length * step_a, 0), b + length * step_b  # the curve never falls
             new = log_likelihood(new_a, new_b)
-            if (new >= reached).all():
+            worse = new < reached - _ROUNDING
+            if not worse.any():
                 break
-            length = np.where(new < reached, length / 2, length)
+            length = np.where(worse, length / 2, length)
         better = new > reached
         gained = np.where(better, new - reached, 0).max()
         a, b, reached = np.where(better, new_a, a), np.where(better, new_b, b), np.where(better, new, reached)

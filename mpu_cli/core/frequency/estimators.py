@@ -21,6 +21,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import betaincinv, ndtr
 
+from mpu_cli.core.frequency.ceilings import common_ceiling
 from mpu_cli.core.options import ASSUMPTION, ASSUMPTION_OF_UNREAD
 from mpu_cli.core.problem import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError, abridged, counted
@@ -50,6 +51,9 @@ _MOST_ABOVE_CAP, _MANY_ABOVE_CAP = 0.01, 0.15
 NEARLY_ALL = 0.95
 # A label with fewer annotations has no estimate of its own.
 FEWEST_ANNOTATIONS = 50
+# Ceilings are fitted for at most this many labels, those with most annotations. Of all labels, those with fewer than
+# five annotations are left out: if they were ten, many of the others would have that many by chance.
+_MOST_LABELS, _FEWEST_OF_CEILING = 400, 5
 # With fewer instances, thresholds predict all labels, or intervals of c say that it is sure.
 _FEWEST = 10
 
@@ -198,6 +202,14 @@ class CountedCells:
         informative = share < NEARLY_ALL
         return np.flatnonzero(informative if (informative & (share > 0)).any() else np.ones(len(share)))
 
+    def most_annotated(self, fewest: int) -> list[int]:
+        """Return the informative labels with at least this many annotations, at most 400: those with most."""
+        informative = self.informative()
+        annotations = self.annotated[:, informative].sum(axis=0)
+        most = np.argsort(-annotations, kind="stable")[:_MOST_LABELS]
+        columns: list[int] = np.sort(informative[most[annotations[most] >= fewest]]).tolist()
+        return columns
+
     def rows(self, rows: np.ndarray) -> "CountedCells":
         """Return the cells of the given instances."""
         return replace(self, **{name: part[rows] for name, part in vars(self).items() if part is not None})
@@ -253,8 +265,13 @@ def estimate(cells: CountedCells, method: str = "bbe", replicates: int = 0, seed
         if of_small[0] >= max(c, high):  # the large bins lack purity
             highest = max(highest, of_small[1])
         low, highest = max(low, least), min(max(highest, least), 1.0)
+        # Where the share still rises with the score in the bins, they are impure.
+        ceiling = common_ceiling(cells.label, cells.most_annotated(_FEWEST_OF_CEILING)) or (0.0, 0.0, 0.0)
         if not predictable:  # then the less the bins stand out, the less they show besides a lower bound
             c, highest = lift * c + (1 - lift) * (low + 1) / 2, 1 - max(2 * lift - 1, 0) * (1 - highest)
+        elif ceiling[0] > c:
+            c = float(np.sqrt(c * ceiling[1]))
+        highest = max(highest, ceiling[2])
         interval = _frequency(low), _frequency(highest)
         predictable = predictable and interval[1] - interval[0] <= WIDEST
     elif replicates:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mpu_cli.core.frequency.ceilings import CEILINGS, likelihoods
+from mpu_cli.core.frequency.ceilings import CEILINGS, likelihoods, quantiles
 from mpu_cli.core.frequency.estimators import (
     FEWEST_ANNOTATIONS,
     IMPURITY,
@@ -26,8 +26,6 @@ from mpu_cli.core.problem import InstanceGroups
 _DIFFER, _MAY_DIFFER = 2.0, 2.0**0.5
 # The least frequency of a label that differs, as a share of that of the labels annotated best.
 _LEAST_SHARE = 0.2
-# Agreement is judged by at most this many labels, those with most annotations.
-_MOST_LABELS = 400
 # Standard deviation of the log ceilings of labels that agree.
 _DEVIATION = 0.1
 _SHARES = np.linspace(0, 1, 21)
@@ -118,7 +116,7 @@ def alike(cells: CountedCells, of_all: FrequencyEstimate, c: np.ndarray) -> Sing
 def _with_intervals(
     cells: CountedCells, of_all: FrequencyEstimate, c: np.ndarray, likelihood: np.ndarray, agreeing: float
 ) -> SingleFrequencies:
-    annotations, (at_least, at_most) = cells.annotated.sum(axis=0), _ends_of_ceilings(likelihood)
+    annotations, (at_least, at_most) = cells.annotated.sum(axis=0), quantiles(likelihood, [0.05, 0.95])
     low, high = (of_all.c, of_all.c) if of_all.interval is None else of_all.interval
     if not of_all.predictable:
         high = 1.0
@@ -154,14 +152,6 @@ def _implied(of_all: FrequencyEstimate, counts: np.ndarray, c: np.ndarray, poste
     return replace(of_all, c=overall, interval=interval, labels=labels, predictable=predictable)
 
 
-def _ends_of_ceilings(likelihood: np.ndarray) -> np.ndarray:
-    """Return the ends of the 90 % intervals of the ceilings, with a uniform prior: shape (2, q)."""
-    edges = np.append(np.sqrt(CEILINGS[:-1] * CEILINGS[1:]), 1.0)
-    posterior = likelihood * CEILINGS[:, None]  # the grid is logarithmic
-    below = np.cumsum(posterior / posterior.sum(axis=0), axis=0)
-    return np.transpose([np.interp([0.05, 0.95], of_label, edges) for of_label in below.T])
-
-
 def _chance(c: float, true: np.ndarray) -> np.ndarray:
     """Return the margin by which the annotated share of this many true labels may differ from c by chance."""
     return Z_90 * np.sqrt(c * (1 - c) / true)
@@ -175,13 +165,10 @@ def agreement(cells: CountedCells) -> tuple[float, float]:
     Returns: the most probable pi, at its best c: 0 if all labels have too few annotations; and how many times as
     probable it makes the annotations of a label as pi = 1 at its best c does: the geometric mean.
     """
-    informative = cells.informative()
-    annotations = cells.annotated[:, informative].sum(axis=0)
-    most = np.argsort(-annotations, kind="stable")[:_MOST_LABELS]
-    columns = np.sort(informative[most[annotations[most] >= FEWEST_ANNOTATIONS]])
+    columns = cells.most_annotated(FEWEST_ANNOTATIONS)
     if not len(columns):
         return 0.0, 1.0
-    likelihood = likelihoods(cells.label, columns.tolist())
+    likelihood = likelihoods(cells.label, columns)
     logs = np.log(CEILINGS)
     near = np.exp(-(((logs[:, None] - logs) / _DEVIATION) ** 2) / 2)
     below = np.tril(np.broadcast_to(CEILINGS, near.shape))  # the grid is logarithmic: uniform is proportional to c

@@ -178,6 +178,13 @@ def test_few_instances_that_surely_have_a_label_show_that_the_best_bin_lacks_pur
     assert 0.7 * c <= found.c <= c <= found.interval[1]
 
 
+@pytest.mark.parametrize("c", [0.8, 0.5])
+def test_where_the_share_annotated_still_rises_at_the_highest_scores_c_may_be_higher(c):
+    P = c * expit(np.random.default_rng(0).normal(-4, 1, (3000, 10)))
+    low, high = estimate(np.float32(P), as_labels(np.random.default_rng(1).random(P.shape) < P)).interval
+    assert low <= c <= high
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_interval_is_that_of_the_seed(method):
     problem = separable(600, 2, 0.5)
@@ -211,15 +218,14 @@ def test_order_of_instances_does_not_matter_even_with_ties(method):
 
 
 def test_equal_scores_are_one_bin():
-    P = np.repeat(np.array([0.3, 0.1], np.float32), [400, 2000])[:, None]
+    P = np.repeat(np.float32([0.3, 0.1]), [400, 2000])[:, None]
     assert estimate(P, as_labels(np.arange(2400)[:, None] < 100)).c == 0.25
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_within_zero_and_one(method):
-    assert 0 < estimate(np.array([[0.3]], np.float32), as_labels([[True]]), method, replicates=5).c <= 1
-    never = estimate(np.zeros((5, 2), np.float32), as_labels(np.eye(5, 2)), method, replicates=5)
-    assert 0 < never.c <= 1
+    for scores, annotated in (([[0.3]], [[True]]), (np.zeros((5, 2)), np.eye(5, 2))):
+        assert 0 < estimate(np.float32(scores), as_labels(annotated), method, replicates=5).c <= 1
 
 
 @pytest.mark.parametrize("most", [2, 3])
