@@ -93,6 +93,7 @@ def _fields(line: str) -> tuple[str, ...]:
 
 
 _WITH_NUMBER = re.compile(r"(.*) \(([0-9]{1,10})\)", re.DOTALL)
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe0e\ufe0f\ufeff]|(?<=i)\u0307")
 _SHOWN = 40
 _LISTED = 5
 _PROPOSED = 3  # similar names that an error suggests
@@ -276,8 +277,8 @@ def numbers_of(names: Iterable[tuple[int, Iterable[str]]]) -> dict[str, list[int
 
 
 def folded(name: str) -> str:
-    """Return a name without capital letters and superfluous blanks."""
-    return " ".join(name.casefold().split())
+    """Return a name without capital letters, superfluous blanks and invisible characters."""
+    return " ".join(_INVISIBLE.sub("", name.casefold()).split())
 
 
 def _listed(numbers: list[int]) -> str:

@@ -149,14 +149,14 @@ def test_groups_are_kept_as_a_file_for_groups(tmp_path):
 def test_what_is_odd_is_said(tmp_path):
     records = [
         {"id": "1", "text": "word", "tags": ["Steel", "steel", "New Town", "New  Town"]},
-        {"id": "2", "text": " ", "tags": ["a\tb"]},
+        {"id": "2", "text": " ", "tags": ["a\tb", "歴史", "歴史\u200b", "\ufeff歴史", "İzmir", "izmir"]},
         {"id": "1", "text": "x", "tags": []},
     ]
     write_records(tmp_path / "a.jsonl", records)
     report = vectorize(tmp_path / "a.jsonl", tmp_path / "a.svm")
-    assert (report["labels"], report["empty"], report["unknown"]) == (5, 1, 1)
+    assert (report["labels"], report["empty"], report["unknown"]) == (10, 1, 1)
     said = "\n".join(report["warnings"])
-    assert "2 pairs of labels that differ only" in said and "became blanks, in 1" in said
+    assert "5 pairs of labels that differ only" in said and "became blanks, in 1" in said
     assert "1 record with the id" in said and "1 empty text" in said
     assert lines(tmp_path / "a.text" / "ids") == ["1", "2", "1"]
 

@@ -381,12 +381,12 @@ def _cautions(
             f"{counted(len(labels.by_id), 'tag')} taken for labels by the ids that end their URIs, such as {tag!r} for "
             f"{labels.names[number - 1][0]!r}"
         )
-    first: dict[str, str] = {}  # of the names that differ only in blanks or letter case
+    first: dict[str, str] = {}  # of the names that are the same to people
     pairs = [(first.setdefault(folded(names[0]), names[0]), names[0]) for names in labels.names if names]
     if alike := [f"{one!r} and {other!r}" for one, other in pairs if one != other]:
         yield (
-            f"{counted(len(alike), 'pair')} of labels that differ only by blanks or capital letters, kept apart: "
-            f"{abridged(alike[:_MOST_NAMED], len(alike))}"
+            f"{counted(len(alike), 'pair')} of labels that differ only by blanks, capital letters or invisible "
+            f"characters, kept apart: {abridged(alike[:_MOST_NAMED], len(alike))}"
         )
     if repeated := len(writer.id_hashes) - len(np.unique(writer.id_hashes)):
         yield f"{counted(repeated, 'record')} with the id of an earlier one; each is an instance of its own"
