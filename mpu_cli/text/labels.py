@@ -95,12 +95,12 @@ class Labels:
 
     def add(self, name: str) -> int:
         """Add a label after the others, and return its number."""
-        name = without_brackets(name)
-        of_label = self._deprecated.get(composed(name), (name,))
+        name = composed(without_brackets(name))
+        of_label = self._deprecated.get(name, (name,))
         self.names.append(of_label)
         for one in of_label:
             self._numbers.setdefault(composed(one), len(self.names))
-        if composed(name) in self._deprecated:
+        if name in self._deprecated:
             self.deprecated.append(len(self.names))
         return len(self.names)
 

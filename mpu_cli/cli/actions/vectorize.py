@@ -284,10 +284,9 @@ def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels
 
     def names() -> Iterator[str]:  # used when all texts have been read
         new: Counter[str] = Counter()
-        written_first: dict[str, str] = {}  # of tags that are the same
         for tag, count in found.items():
             if labels.number(tag) is None:
-                new[written_first.setdefault(composed(tag), tag)] += count
+                new[composed(tag)] += count
         for tag in sorted(new, key=lambda tag: (-new[tag], tag)):
             if labels.number(tag) is None:  # the first of several names of a deprecated concept
                 labels.add(tag)
