@@ -353,8 +353,7 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     if not len(data.ids):
         raise no_labels(sources.file)
     if not file.features.nnz:
-        is_of_texts = bool(sidecars.measures)
-        why = "mpu vectorize found no known word in any text" if is_of_texts else "is this a table of numbers?"
+        why = "mpu vectorize found no known word in any text" if sidecars.measures else "is this a table of numbers?"
         _log.warning(f"{shown(sources.file)}: no instance has a feature, such as 1:0.5; {why}")
     if sources.scores is None:
         return data

@@ -25,7 +25,7 @@ from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, problem_of, utf16_of
 from mpu_cli.svmlight.streams import Readable, Watched, is_plain, open_input
 
-_NOT_UTF8 = (
+NOT_UTF8 = (
     "this is not UTF-8 text; save the file as UTF-8: iconv -f CP1252 -t UTF-8 if a western European Windows wrote it, "
     "else with the name of its encoding; or, if it is UTF-8 and this line is damaged, correct it, or drop the wrong "
     "bytes, such as by iconv -c -f UTF-8 -t UTF-8"
@@ -128,13 +128,7 @@ def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Itera
                 raw = stream.readline(MAX_LINE_BYTES)
         else:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8", "surrogateescape")
-            yield line, _HAS_NUL if has_nul else "" if is_utf8(line) else _NOT_UTF8
-
-
-def undecoded(source: str | Path, error: UnicodeDecodeError) -> InputError:
-    """Return the error for data that is not UTF-8, with the line."""
-    line = error.object.count(b"\n", 0, error.start) + 1
-    return InputError(source, _NOT_UTF8, line)
+            yield line, _HAS_NUL if has_nul else "" if is_utf8(line) else NOT_UTF8
 
 
 def is_utf8(text: str) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain, islice, repeat
-from operator import add
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -238,27 +237,24 @@ def analyzer_of(options: TextOptions) -> Analyzer:
 def _words(text: str) -> list[str]:
     if not _IN_OTHER_SCRIPTS.search(text):
         return _WORD.findall(text)
-    word, run, letter = _patterns()
-
-    def in_pairs(match: re.Match[str]) -> str:
-        letters = letter.findall(match[0])
-        return f" {' '.join(map(add, letters, letters[1:] or ['']))} "
-
-    return word.findall(run.sub(in_pairs, text))
+    word, pair = _patterns()
+    return word.findall(pair.sub(r" \1\2\3 ", text))
 
 
 @cache
-def _patterns() -> tuple[re.Pattern[str], ...]:
-    """Return the patterns of words in all scripts, and in those without blanks, of a run of letters and of a letter.
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of a word, and of a letter of a script without blanks and the next one.
 
-    Combining marks, which are not in ``\\w``, belong to their words, as do joiners between letters.
+    The last of several such letters is in no group. Combining marks, which are not in ``\\w``, belong to their words,
+    as do joiners between letters.
     """
     all_others = map(chr, chain(range(0x300, 0x1F000), range(0xE0100, 0xE01F0)))
     runs = "".join(one if unicodedata.category(one).startswith("M") else " " for one in all_others).split()
     marks = "".join(f"{run[0]}-{run[-1]}" for run in runs)
-    letter = rf"[{_WITHOUT_BLANKS}][{marks}]*"
+    letter = rf"[{_WITHOUT_BLANKS}][{marks}]*+"
     word = rf"\w[\w{marks}\u200c\u200d]*[\w{marks}]|[{_WITHOUT_BLANKS}]"
-    return re.compile(word), re.compile(f"(?:{letter})+"), re.compile(letter)
+    pair = rf"({letter})(?=({letter}))|(?<=[{_WITHOUT_BLANKS}]){letter}|({letter})"
+    return re.compile(word), re.compile(pair)
 
 
 def lead_of(text: str, lead: str | int) -> str:

@@ -15,7 +15,7 @@ from xml.parsers import expat
 from mpu_cli.core.implications import Implications
 from mpu_cli.errors import InputError, MpuError, counted, shown
 from mpu_cli.names.label_names import is_uri, numbers_of, uri_of, without_brackets
-from mpu_cli.names.lines import composed, open_side, undecoded
+from mpu_cli.names.lines import NOT_UTF8, composed, open_side
 from mpu_cli.names.naming import read_names
 from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, problem_of
@@ -329,7 +329,7 @@ def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> Inpu
     try:
         codecs.getincrementaldecoder("utf-8")().decode(data)  # it may end within a character
     except UnicodeDecodeError as wrong:
-        return undecoded(source, wrong)
+        return InputError(source, NOT_UTF8, data.count(b"\n", 0, wrong.start) + 1)
     problem = _PLACE.sub("", error.msg)
     if "LoadDocumentCallback" in problem:
         return InputError(source, "refers to a @context at another address; copy that context into the file instead")
