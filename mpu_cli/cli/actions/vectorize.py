@@ -279,16 +279,12 @@ def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels
 
     def texts() -> Iterator[str]:
         for record in reader.records(stream):
-            found.update(record.tags)
+            found.update({*map(composed, record.tags)})
             yield record.text
 
     def names() -> Iterator[str]:  # used when all texts have been read
-        new: Counter[str] = Counter()
-        for tag, count in found.items():
-            if labels.number(tag) is None:
-                new[composed(tag)] += count
-        for tag in sorted(new, key=lambda tag: (-new[tag], tag)):
-            if labels.number(tag) is None:  # the first of several names of a deprecated concept
+        for tag in sorted(found, key=lambda tag: (-found[tag], tag)):
+            if labels.number(tag) is None:  # as `add` gives all names of a deprecated concept a number
                 labels.add(tag)
         for of_label in labels.names:
             yield from filterfalse(is_uri, of_label)
