@@ -79,7 +79,7 @@ def estimate_c(
     scores : array_like, shape (n, q), optional
         Pr(s=1 | x), of being annotated, from any classifier of annotated against unannotated that has not seen the
         instance, as by `sklearn.model_selection.cross_val_predict`; not Pr(y=1 | x), of being true, as by `out_of_fold`
-        or `calibrate`. bbe uses only their order, in float32; e1, e2 and e3 refuse scores that are clearly too large.
+        or `calibrate`. bbe uses their order and log odds; e1, e2 and e3 refuse scores that are clearly too large.
     per_label : bool
         Whether to return c of each label: the overall c, unless labels clearly differ.
     method : {"bbe", "e1", "e2", "e3"}
@@ -95,7 +95,7 @@ def estimate_c(
         `predictable`. Its `assumption`: every true label is annotated with the same probability, or with its label's
         own; if these differ otherwise, c is that of the labels annotated best; if features make no label certain, the
         true c is higher. If (nearly) no annotated instance has more labels than some number that many
-        have (`label_cap`), c is unknown: NaN, without an interval.
+        have (`label_cap`), c is unknown: NaN, like its interval.
         With `per_label`: SingleFrequencies, whose `c`, `intervals` (90 %) and `pooled` have an entry for each column
         of y, NaN if unknown; `pooled` marks labels whose c comes from other labels: those with few annotations, or all
         if labels do not clearly differ.
@@ -114,7 +114,7 @@ def estimate_c(
     >>> low < estimate.c < high
     True
     """
-    checked(Kind(words=tuple(METHODS)), "method", method)
+    checked(Kind(words=METHODS), "method", method)
     declared = {name: DECLARED[name] for name in ("features", "folds", "sample", "seed", "jobs")}
     given = {name: keywords.pop(option.name, option.written_default) for name, option in declared.items()}
     annotations, P = _with_features(X, y, scores, _annotations(y, keywords))
@@ -127,7 +127,7 @@ def estimate_c(
         each = scored.singly(estimates).of_all(annotations.width, annotations.columns, estimate.c)
         return replace(each, c=each.c * np.nan, intervals=each.intervals * np.nan) if estimate.label_cap else each
     if estimate.label_cap:
-        estimate = replace(estimate, c=np.nan, interval=None)
+        estimate = replace(estimate, c=np.nan, interval=(np.nan, np.nan))
     return estimate.of_columns(annotations.columns)
 
 

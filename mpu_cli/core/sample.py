@@ -11,7 +11,6 @@ from mpu_cli.core.calibration import FEWEST_FOR_ANSWERS, HeldOut, calibrate
 from mpu_cli.core.features import Columns, Dominating, Features, only_entries
 from mpu_cli.core.frequency.estimators import (
     FEWEST_ANNOTATIONS,
-    REPLICATES,
     Z_90,
     CountedCells,
     FrequencyEstimate,
@@ -424,7 +423,7 @@ def estimate_frequency(
     is_of_some = read < 1 and population.groups is None
     if is_of_some:  # c comes from the instances with labels
         cells = cells.rows(np.flatnonzero(sample.labelled()))
-    of_sample = estimate(cells, method, REPLICATES, sample.run.seed)
+    of_sample = estimate(cells, method, sample.run.seed)
     found, implied = estimate_singly(cells, of_sample) if method == "bbe" else (None, of_sample)
     if is_of_some:
         labelled, chance = len(cells.annotated) / len(sample.rows), Z_90 * float(np.sqrt(1 - read))

@@ -77,7 +77,6 @@ def command(
             info(f"{out}: {len(rows)} of {counted(len(cells), 'cell')} done already")
         with run.step("estimating c") as tick:
             estimated = estimate_out_of_fold(data.features, data.labels, run, tick=tick)
-        assert estimated.interval is not None  # this method always has one
         c = estimated.c if estimated.predictable and estimated.interval[1] < _COMPLETE else None
         left = [cell for cell in cells if cell not in rows]
         with run.step("training and testing", len(left)) as tick:

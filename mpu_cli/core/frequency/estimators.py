@@ -15,7 +15,6 @@ docs/choices/label-frequency.md has the measurements.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -36,8 +35,6 @@ _Z_OF_SMALL, _FAR = 2.0, 1.25
 _FOLDS = 5
 # A wider interval makes an estimate unreliable.
 WIDEST = 0.5
-# Bootstrap replicates for the intervals that are reported.
-REPLICATES = 200
 # Fewer annotated instances in a bin may be chance.
 _FEWEST_POSITIVES = 10
 # Features predict a label well if the share annotated is surely this many times larger in its bin than overall.
@@ -54,6 +51,7 @@ FEWEST_ANNOTATIONS = 50
 # Ceilings are fitted for at most this many labels, those with most annotations. Of all labels, those with fewer than
 # five annotations are left out: if they were ten, many of the others would have that many by chance.
 _MOST_LABELS, _FEWEST_OF_CEILING = 400, 5
+METHODS = "bbe", "e1", "e2", "e3"
 # With fewer instances, thresholds predict all labels, or intervals of c say that it is sure.
 _FEWEST = 10
 
@@ -66,8 +64,8 @@ class FrequencyEstimate:
     ----------
     c : float
         In (0, 1], at least the share of the cells that is annotated, like its interval.
-    interval : tuple of two floats, or None
-        90 % interval: for bbe, what annotations allow; else a bootstrap of the sampling of instances.
+    interval : tuple of two floats
+        90 % interval: what annotations allow.
     labels : ndarray of int
         The columns of the labels that were used.
     predictable : bool
@@ -85,7 +83,7 @@ class FrequencyEstimate:
     """
 
     c: float
-    interval: tuple[float, float] | None
+    interval: tuple[float, float]
     labels: np.ndarray
     predictable: bool
     label_cap: int | None = None
@@ -102,18 +100,16 @@ class FrequencyEstimate:
         return f"{ASSUMPTION_OF_UNREAD}; {assumed}" if self.unread else assumed
 
     def covering(self, other: "FrequencyEstimate") -> "FrequencyEstimate":
-        """Return the same estimate with an interval that contains those of both, which must have one."""
-        assert self.interval is not None and other.interval is not None
+        """Return the same estimate with an interval that contains those of both."""
         low, high = min(self.interval[0], other.interval[0]), max(self.interval[1], other.interval[1])
         return replace(self, interval=(low, high), predictable=self.predictable and high - low <= WIDEST)
 
     def of_all_instances(self, read: float, labelled: float, margin: float) -> "FrequencyEstimate":
-        """Return the estimate for all instances, from one with an interval for the share that people looked at, `read`.
+        """Return the estimate for all instances, from one for the share of them that people looked at, `read`.
 
         `labelled`: the share with labels, the least that `read` may be.
         `margin`: by which their share of the true labels may differ by chance, relative to it.
         """
-        assert self.interval is not None
         low, high = self.interval
         interval = low * (labelled * (1 - margin)), min(high * (read * (1 + margin)), 1.0)
         return replace(self, c=self.c * read, interval=interval)
@@ -156,12 +152,12 @@ class FrequencyEstimate:
 
 
 @dataclass(frozen=True)
-class _Statistic:
-    """An estimator bound to its data: a function of the number of times that each instance is drawn."""
+class _BestBins:
+    """The share annotated in the best bins of these columns of labels."""
 
     labels: np.ndarray
-    c: Callable[[np.ndarray], float]
-    lowest: float | None = None  # lower bound of c; None: unknown
+    c: float
+    lowest: float  # lower bound of c
     by_partners: bool = False  # whether some bins belong to other labels
 
 
@@ -227,12 +223,11 @@ class CountedCells:
         return self.probabilities[rows, k], self.annotated[rows, k]
 
 
-def estimate(cells: CountedCells, method: str = "bbe", replicates: int = 0, seed: int = 0) -> FrequencyEstimate:
+def estimate(cells: CountedCells, method: str = "bbe", seed: int = 0) -> FrequencyEstimate:
     """Estimate one label frequency for all labels together.
 
     `cells`: with out-of-fold Pr(s=1 | x).
-    `method`: {"bbe", "e1", "e2", "e3"}.
-    `replicates`: bootstrap replicates, for the interval of e1 to e3; 0: no interval. The classifier is not retrained.
+    `method`: {"bbe", "e1", "e2", "e3"}. The interval of bbe is extended to the estimate of another.
     Raises DataError (no label is annotated in a cell that counts).
 
     Of 100 instances that surely have the label, 60 are annotated with it.
@@ -250,41 +245,34 @@ def estimate(cells: CountedCells, method: str = "bbe", replicates: int = 0, seed
         )
     informative = cells.informative()
     cells = cells.of_labels(informative)
-    statistic = METHODS[method](cells)
-    c, least = statistic.c(np.ones(n)), np.count_nonzero(cells.annotated) / np.count_nonzero(cells.left_to_chance)
-    interval, lift = None, _lift(statistic, cells)
-    predictable = lift >= 1
-    if method == "bbe":
-        folds = np.random.default_rng(seed).permutation(n) % _FOLDS if cells.folds is None else cells.folds
-        (low, high), of_small = shares_of_best_bins(cells, folds)
-        # The share in bins chosen by score on the same instances is too large.
-        c = max(c, low) if statistic.by_partners else float(np.clip(c, low, high))
-        if of_small[0] > _FAR * max(c, high):
-            c = of_small[0]
-        highest = IMPURITY * max(c, high)
-        if of_small[0] >= max(c, high):  # the large bins lack purity
-            highest = max(highest, of_small[1])
-        low, highest = max(low, least), min(max(highest, least), 1.0)
-        # Where the share still rises with the score in the bins, they are impure.
-        ceiling = common_ceiling(cells.label, cells.most_annotated(_FEWEST_OF_CEILING)) or (0.0, 0.0, 0.0)
-        if not predictable:  # then the less the bins stand out, the less they show besides a lower bound
-            c, highest = lift * c + (1 - lift) * (low + 1) / 2, 1 - max(2 * lift - 1, 0) * (1 - highest)
-        elif ceiling[0] > c:
-            c = float(np.sqrt(c * ceiling[1]))
-        highest = max(highest, ceiling[2])
-        interval = _frequency(low), _frequency(highest)
-        predictable = predictable and interval[1] - interval[0] <= WIDEST
-    elif replicates:
-        rng = np.random.default_rng(seed)
-        values = [statistic.c(rng.multinomial(n, np.full(n, 1 / n))) for _ in range(replicates)]
-        low, high = np.quantile(values, [0.05, 0.95])
-        interval = _frequency(max(low, least)), _frequency(max(high, least))
+    best, lift = _best_bins(cells)
+    folds = np.random.default_rng(seed).permutation(n) % _FOLDS if cells.folds is None else cells.folds
+    (low, high), of_small = shares_of_best_bins(cells, folds)
+    # The share in bins chosen by score on the same instances is too large.
+    c = max(best.c, low) if best.by_partners else float(np.clip(best.c, low, high))
+    if of_small[0] > _FAR * max(c, high):
+        c = of_small[0]
+    highest = IMPURITY * max(c, high)
+    if of_small[0] >= max(c, high):  # the large bins lack purity
+        highest = max(highest, of_small[1])
+    least = np.count_nonzero(cells.annotated) / np.count_nonzero(cells.left_to_chance)
+    low, highest = max(low, least), min(max(highest, least), 1.0)
+    # Where the share still rises with the score in the bins, they are impure.
+    ceiling = common_ceiling(cells.label, cells.most_annotated(_FEWEST_OF_CEILING)) or (0.0, 0.0, 0.0)
+    if lift < 1:  # the less the bins stand out, the less they show besides a lower bound
+        c, highest = lift * c + (1 - lift) * (low + 1) / 2, 1 - max(2 * lift - 1, 0) * (1 - highest)
+    elif ceiling[0] > c:
+        c = float(np.sqrt(c * ceiling[1]))
+    if method != "bbe":
+        c = _elkan_and_noto(cells, method)
+    low, c, highest = map(_frequency, (low, max(c, least), max(highest, ceiling[2])))
+    interval = min(low, c), max(highest, c)
     left_out = np.setdiff1d(np.arange(q), informative)
     return FrequencyEstimate(
-        _frequency(max(c, least)),
+        c,
         interval,
-        informative[statistic.labels],
-        predictable,
+        informative[best.labels] if method == "bbe" else informative,
+        lift >= 1 and interval[1] - interval[0] <= WIDEST,
         _label_cap(cells),
         tuple(left_out.tolist()),
     )
@@ -310,66 +298,54 @@ def _label_cap(cells: CountedCells) -> int | None:
     return cap if above.mean() >= _MANY_ABOVE_CAP else None
 
 
-def _lift(statistic: _Statistic, cells: CountedCells) -> float:
-    """Return how far the lower bound of c exceeds the share overall, relative to what reliable estimates need, up to 1.
-
-    From 1 on, the features surely predict the labels in an estimate well.
-    """
-    c = statistic.c(np.ones(len(cells.left_to_chance)))
-    base = cells.annotated[:, statistic.labels].sum() / np.count_nonzero(cells.not_ignored[:, statistic.labels])
-    lowest = c if statistic.lowest is None else statistic.lowest
-    return 1.0 if c >= NEARLY_COMPLETE and lowest >= base else min(float(lowest / (_PREDICTABLE_LIFT * base)), 1.0)
-
-
 def _frequency(value: float) -> float:
     return float(np.clip(value, 1e-6, 1))
 
 
-def _best_bin(cells: CountedCells) -> _Statistic:
-    """Pool the best bins of the labels by score; if features predict labels poorly, also use bins of partner labels."""
-    q = cells.annotated.shape[1]
-    thresholds, counts = np.full(q, np.inf, cells.probabilities.dtype), np.zeros((2, q), int)
+def _best_bins(cells: CountedCells) -> tuple[_BestBins, float]:
+    """Pool the best bins of the labels by score; if features predict labels poorly, also use bins of partner labels.
+
+    Returns: the bins, and how far the lower bound of their share exceeds the share overall, relative to what reliable
+    estimates need, up to 1: then the features surely predict the labels well.
+    """
+    counts = np.zeros((2, cells.annotated.shape[1]), int)
     for k in np.flatnonzero(cells.annotated.any(axis=0)).tolist():
         probabilities, annotated = cells.label(k)
         # The best bin ends with an annotated instance, and others with the same score.
         ends = np.unique(probabilities[annotated])[::-1]
         of_bins = np.array([_reaching(ends, probabilities[annotated]), _reaching(ends, probabilities)])
-        best = _best(*of_bins)
-        thresholds[k], counts[:, k] = ends[best], of_bins[:, best]
-    partners = np.full(q, -1)
-    by_score = _pooled(cells, thresholds, partners, counts)
-    if _lift(by_score, cells) >= 1:
-        return by_score
-    found, of_partners = _best_partners(cells)
-    better = (found >= 0) & (counts[1] > 0)
+        counts[:, k] = of_bins[:, _best(*of_bins)]
+    by_score = _pooled(counts)
+    if (lift := _lift(by_score, cells)) >= 1:
+        return by_score, lift
+    there, of_partners = _best_partners(cells)
+    better = there & (counts[1] > 0)
     better[better] = _wilson_lower(*of_partners[:, better]) > _wilson_lower(*counts[:, better])
-    partners[better], counts[:, better] = found[better], of_partners[:, better]
-    return replace(_pooled(cells, thresholds, partners, counts), by_partners=True)
+    pooled = replace(_pooled(np.where(better, of_partners, counts)), by_partners=True)
+    return pooled, _lift(pooled, cells)
 
 
-def _pooled(cells: CountedCells, thresholds: np.ndarray, partners: np.ndarray, counts: np.ndarray) -> _Statistic:
+def _pooled(counts: np.ndarray) -> _BestBins:
     """Pool bins, best first, as long as that raises the lower bound of the pooled share.
 
-    The bin of a label has the instances with at least its threshold, or those annotated with its partner label.
-
-    `thresholds`: float32, shape (q,).
-    `partners`: int, shape (q,): other labels; -1: use the threshold.
-    `counts`: int, shape (2, q): the numbers of annotated instances and of all instances in each bin.
+    `counts`: int, shape (2, q): the numbers of annotated instances and of all instances in each label's bin.
     """
     labels = np.sort(_best_pool(*counts))
-    lowest = float(_wilson_lower(*counts[:, labels].sum(axis=1)))
-    inside = cells.probabilities[:, labels] >= thresholds[labels]
-    by_partner = partners[labels] >= 0
-    inside[:, by_partner] = cells.annotated[:, partners[labels[by_partner]]]
-    inside &= cells.left_to_chance[:, labels]
-    positive = (inside & cells.annotated[:, labels]).sum(axis=1)
-    return _share(positive, inside.sum(axis=1), labels, lowest)
+    positives, size = counts[:, labels].sum(axis=1)
+    return _BestBins(labels, float(positives / size), float(_wilson_lower(positives, size)))
+
+
+def _lift(best: _BestBins, cells: CountedCells) -> float:
+    base = cells.annotated[:, best.labels].sum() / np.count_nonzero(cells.not_ignored[:, best.labels])
+    if best.c >= NEARLY_COMPLETE and best.lowest >= base:
+        return 1.0
+    return min(float(best.lowest / (_PREDICTABLE_LIFT * base)), 1.0)
 
 
 def _best_partners(cells: CountedCells) -> tuple[np.ndarray, np.ndarray]:
-    """Find each label's partner, among whose instances the label's share has the largest lower bound; -1: none.
+    """Find each label's partner, among whose instances the label's share has the largest lower bound.
 
-    Returns: partners, shape (q,), and the counts in their bins, shape (2, q), as for `_pooled`.
+    Returns: whether there is one, shape (q,), and the counts in their bins, shape (2, q), as for `_pooled`.
     """
     annotated, there = (csr_array(part.astype(np.int32)) for part in (cells.annotated, cells.left_to_chance))
     # Row j, column k: label k in the bin of label j.
@@ -377,7 +353,7 @@ def _best_partners(cells: CountedCells) -> tuple[np.ndarray, np.ndarray]:
     np.fill_diagonal(positives, 0)
     bounds = np.where(positives >= _FEWEST_POSITIVES, _wilson_lower(positives, np.maximum(size, 1)), -1)
     best = bounds.argmax(axis=0), np.arange(len(bounds))
-    return np.where(bounds[best] >= 0, best[0], -1), np.array([positives[best], size[best]])
+    return bounds[best] >= 0, np.array([positives[best], size[best]])
 
 
 def _reaching(thresholds: np.ndarray, scores: np.ndarray) -> np.ndarray:
@@ -401,26 +377,13 @@ def _wilson_lower(successes: np.ndarray, trials: np.ndarray, z: float = _Z) -> n
     return wilson(successes, trials, z)[0]
 
 
-def _elkan_and_noto(cells: CountedCells, method: str) -> _Statistic:
+def _elkan_and_noto(cells: CountedCells, method: str) -> float:
     """Estimate c from g = Pr(s=1 | x): e1 its mean over annotated cells, e2 their share of its sum, e3 its maximum."""
-    labels, g = np.arange(cells.annotated.shape[1]), np.where(cells.left_to_chance, cells.probabilities, 0)
+    g = np.where(cells.left_to_chance, cells.probabilities, 0)
     if method == "e3":
-        greatest = g.max(axis=1)
-        return _Statistic(labels, lambda weights: greatest[weights > 0].max())
-    of_annotated = np.where(cells.annotated, g, 0).sum(axis=1, dtype=np.float64)
-    of_all = cells.annotated.sum(axis=1) if method == "e1" else g.sum(axis=1, dtype=np.float64)
-    return _share(of_annotated, of_all, labels)
-
-
-def _share(part: np.ndarray, whole: np.ndarray, labels: np.ndarray, lowest: float | None = None) -> _Statistic:
-    """Estimate c as a ratio of two sums over instances."""
-    return _Statistic(labels, lambda weights: weights @ part / max(weights @ whole, np.finfo(float).tiny), lowest)
-
-
-METHODS: dict[str, Callable[[CountedCells], _Statistic]] = {
-    "bbe": _best_bin,
-    **{method: partial(_elkan_and_noto, method=method) for method in ("e1", "e2", "e3")},
-}
+        return float(g.max())
+    whole = np.count_nonzero(cells.annotated) if method == "e1" else g.sum(dtype=float)
+    return float(g[cells.annotated].sum(dtype=float) / max(whole, np.finfo(float).tiny))
 
 
 # Variance inflation of the share in bins: the scores of a fold depend on annotations of the others.

@@ -224,7 +224,7 @@ class ReviewedFrequency:
         low, high = self.limits
         if by_annotations is None or not by_annotations.predictable or by_annotations.label_cap:
             return None
-        least, most = by_annotations.interval or (by_annotations.c, by_annotations.c)
+        least, most = by_annotations.interval
         if low <= most and least <= high:
             return None
         return (

@@ -117,7 +117,7 @@ def _with_intervals(
     cells: CountedCells, of_all: FrequencyEstimate, c: np.ndarray, likelihood: np.ndarray, agreeing: float
 ) -> SingleFrequencies:
     annotations, (at_least, at_most) = cells.annotated.sum(axis=0), quantiles(likelihood, [0.05, 0.95])
-    low, high = (of_all.c, of_all.c) if of_all.interval is None else of_all.interval
+    low, high = of_all.interval
     if not of_all.predictable:
         high = 1.0
     high += (1 - agreeing) * (1 - high)
@@ -207,9 +207,7 @@ def estimate_groups(
     unknown = np.array([one.label_cap is not None for one in of_groups])
     known = is_large & ~unknown
     # Logarithms of c and of the ends of its interval: shape (3, groups).
-    alone, all_alike = (
-        np.log([(one.c, *(one.interval or (one.c, one.c))) for one in of]).T for of in (of_groups, [of_all])
-    )
+    alone, all_alike = (np.log([(one.c, *one.interval) for one in of]).T for of in (of_groups, [of_all]))
     ratio = np.log(some / expected)
     share_by_chance = np.minimum(_NOT_BY_CHANCE**2 * expected / np.maximum((annotations - expected) ** 2, 1e-9), 1)
     differing = np.abs(ratio) * np.sqrt(1 - share_by_chance)

@@ -12,10 +12,9 @@ def estimate(
     P: np.ndarray,
     S: csr_array,
     method: str = "bbe",
-    replicates: int = 0,
     seed: int = 0,
     verified: VerifiedLabels | None = None,
     folds: np.ndarray | None = None,
     calibrated: np.ndarray | None = None,
 ) -> FrequencyEstimate:
-    return estimators.estimate(CountedCells.of(P, S, verified, folds, calibrated), method, replicates, seed)
+    return estimators.estimate(CountedCells.of(P, S, verified, folds, calibrated), method, seed)

@@ -142,7 +142,7 @@ def test_contradiction_is_outside_of_the_interval_that_leaves_out_one_percent():
     assert low < found.interval[0] < found.interval[1] < high
     for c, contradicts in ((low + 0.001, False), (low - 0.001, True), (high - 0.001, False), (high + 0.001, True)):
         for separable in (False, True):
-            other = FrequencyEstimate(c, None, np.zeros(1, int), separable)
+            other = FrequencyEstimate(c, (c, c), np.zeros(1, int), separable)
             assert bool(found.contradiction(other)) == (contradicts and separable)
     assert found.contradiction(None) is None
 

@@ -41,11 +41,11 @@ def simulated(kind: str, seed: int):
 
 
 def singly(probabilities, labels):
-    of_all = estimate(probabilities, labels, replicates=50)
+    of_all = estimate(probabilities, labels)
     return of_all, alike(CountedCells.of(probabilities, labels), of_all, np.full(Q, of_all.c))
 
 
-@pytest.mark.slow  # 5 bootstraps of 30 labels
+@pytest.mark.slow  # 5 draws of 30 labels
 @pytest.mark.parametrize("kind", ["one rate", "own rates", "not told apart"])
 def test_intervals_cover_what_was_kept(kind):
     inside = []
