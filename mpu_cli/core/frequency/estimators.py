@@ -41,9 +41,10 @@ _FEWEST_POSITIVES = 10
 _PREDICTABLE_LIFT = 2.0
 # Above this, c is near 1, however frequent the labels are.
 NEARLY_COMPLETE = 0.95
-# If at most the first share of the annotated instances has more than k labels, and k is 1 or at least the second would
-# if labels were annotated independently, people may have stopped at k: docs/choices/label-frequency.md.
-_MOST_ABOVE_CAP, _MANY_ABOVE_CAP = 0.01, 0.15
+# If at most the first share of the annotated instances has more than k labels, and at least the second would if labels
+# were annotated independently, or k is 1 and three pairs of labels would meet, people may have stopped at k:
+# docs/choices/label-frequency.md.
+_MOST_ABOVE_CAP, _MANY_ABOVE_CAP, _PAIRS = 0.01, 0.15, 3
 # A label annotated in at least this share of the instances says nothing about c.
 NEARLY_ALL = 0.95
 # A label with fewer annotations has no estimate of its own.
@@ -73,9 +74,9 @@ class FrequencyEstimate:
         If so, it still rests on `ASSUMPTION`.
     label_cap : int or None
         The number of labels at which people seem to have stopped: at most 1 % of the annotated instances have more,
-        and it is 1, or 15 % would have more if labels were annotated independently. Then c is unknown: if no more true
-        labels of an instance were annotated, the annotations look as if none were missing. `c` holds only if no
-        instance truly has more. None: no such number.
+        and 15 % would have more if labels were annotated independently (for 1: three instances). Then c is unknown: if
+        no more true labels of an instance were annotated, the annotations look as if none were missing. `c` holds only
+        if no instance truly has more. None: no such number.
     left_out : tuple of int
         The columns of labels annotated in (nearly) all instances, which say nothing about c.
     unread : float
@@ -292,7 +293,8 @@ def _label_cap(cells: CountedCells) -> int | None:
     if not 0 < cap < np.count_nonzero(cells.annotated.any(axis=0)) or (cap > 1 and p is None):
         return None
     if p is None or cap == 1:
-        return cap
+        shares = cells.annotated.mean(axis=0)
+        return cap if len(cells.annotated) * (shares.sum() ** 2 - (shares**2).sum()) / 2 >= _PAIRS else None
     mean, variance = (part.sum(axis=1, dtype=float) for part in (p, p * (1 - p)))
     above = ndtr((mean - cap - 0.5) / np.sqrt(np.maximum(variance, np.finfo(float).tiny)))
     return cap if above.mean() >= _MANY_ABOVE_CAP else None

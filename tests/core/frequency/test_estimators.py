@@ -266,3 +266,5 @@ def test_one_annotation_each_tells_nothing_of_what_is_missing():
     assert "more than 1 label" in found.caution
     assert estimate(P, S).label_cap is None
     assert estimate(P[:, :1], S[:, :1]).label_cap is None  # of a single label, no instance can have two
+    few = np.arange(1000)[:, None] // 20 == [0, 1]  # that none of 20 and 20 has both may be chance
+    assert estimate(P, as_labels(few)).label_cap is None
