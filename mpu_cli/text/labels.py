@@ -132,20 +132,29 @@ class Concept:
     """A thesaurus concept."""
 
     uri: str
-    names: Mapping[str, str]  # the preferred name in each language; "" for one without a language
-    others: Mapping[str, Sequence[str]] = field(default_factory=dict)  # further names in each language
+    names: Mapping[str, str]  # the preferred name by language tag, in small letters; "" for one without a language
+    others: Mapping[str, Sequence[str]] = field(default_factory=dict)  # further names by language tag
     broader: tuple[str, ...] = ()  # URIs of broader concepts
     deprecated: bool = False
 
     def names_in(self, languages: Sequence[str]) -> tuple[str, ...]:
         """Return the names in some languages; preferred ones or else without one, or in any. The URI is last."""
-        there = [code for code in languages if code in self.names]
-        preferred = there or [code for code in ("", *sorted(self.names)) if code in self.names][:1]
+        preferred = tags_in(languages, self.names) or sorted(self.names)[:1]
         texts = [(self.names[code], code) for code in preferred]
-        spoken = dict.fromkeys((*preferred, *languages, ""))
+        spoken = dict.fromkeys((*preferred, *tags_in(languages, self.others), ""))
         texts += [(other, code) for code in spoken for other in self.others.get(code, ())]
         names = [TextIn.of(clean(text), code) for text, code in texts]
         return tuple(dict.fromkeys((*filter(None, names), self.uri)))
+
+
+def tags_in(languages: Sequence[str], tags: Iterable[str]) -> list[str]:
+    """Return the tags of some languages, in their order, by the basic filtering of RFC 4647.
+
+    >>> tags_in(["en", "de"], ["fr", "de", "en-us", "en"])
+    ['en', 'en-us', 'de']
+    """
+    ordered = sorted(tags)  # "en" is before "en-us"
+    return list(dict.fromkeys(tag for code in languages for tag in ordered if f"{tag}-".startswith(f"{code}-")))
 
 
 def is_thesaurus(source: str | Path) -> bool:
@@ -161,8 +170,9 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> tuple[Lab
 
     `source`: SKOS: ``.ttl``, ``.rdf`` or ``.xml``, ``.nt``, ``.jsonld`` or ``.json``; or ``.csv``: a table of Annif,
     with columns ``uri`` and ``label_en``, ``label_de``, ...; compressed or not.
-    `language`: the language of the names, for concepts that have one in it. With several, separated by commas, the
-    first is used for main names, and names in the others are further names. Default: the language with the most names.
+    `language`: the language of the names, for concepts that have one in it; ``en`` includes ``en-GB``. With several,
+    separated by commas, the first is used for main names, and names in the others are further names. Default: the
+    language with the most names.
     Raises InputError (the file cannot be read, or has no concept, or none has a name in the language), MpuError (RDF
     needs the extra skos).
     """
@@ -173,10 +183,11 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> tuple[Lab
         raise InputError(source, f"has no concept; expected: {expected}")
     current = [concept for concept in concepts if not concept.deprecated]
     deprecated = [concept for concept in concepts if concept.deprecated]
-    counts = Counter(name for concept in concepts for name in concept.names if name)
-    usual = min(counts, key=lambda name: (-counts[name], name), default="")  # the language of most preferred names
-    languages, wanted = sorted(counts), [usual] if language is None else language.split(",")
-    if language is not None and (unknown := [code for code in wanted if code not in languages]):
+    counts = Counter(code.split("-")[0] for concept in concepts for code in concept.names if code)
+    usual = min(counts, key=lambda code: (-counts[code], code), default="")  # the language of most preferred names
+    wanted = [usual] if language is None else [code.strip().lower() for code in language.split(",")]
+    languages = sorted({code for concept in concepts for code in concept.names if code})
+    if language is not None and (unknown := [code for code in wanted if not tags_in([code], languages)]):
         there = ", ".join(languages) or "none"
         raise InputError(source, f"no concept has a name in the language {unknown[0]!r}; languages: {there}")
     number = {concept.uri: k for k, concept in enumerate(current, 1)}
@@ -184,10 +195,16 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> tuple[Lab
     names, of_deprecated = ([concept.names_in(wanted) for concept in some] for some in (current, deprecated))
     labels = Labels(names, ((number[narrower], number[wide]) for narrower, wide in broader), of_deprecated)
     cautions = []
-    if language is None and (others := [name for name in languages if name not in wanted]):
+    chosen = tags_in(wanted, languages)
+    if language is None and len(chosen) < len(languages):
+        there = ", ".join([*chosen, *sorted({*languages} - {*chosen})])
         cautions.append(
-            f"{shown(source)} has names in {', '.join([*wanted, *others])}: those in {wanted[0]!r} are used; "
-            "--language chooses another"
+            f"{shown(source)} has names in {there}: those in {usual!r} are used; --language chooses another"
+        )
+    if lacking := sum(one.names.keys().isdisjoint([*chosen, ""]) for one in current if one.names):
+        cautions.append(
+            f"{counted(lacking, 'concept')} of {len(current):,} in {shown(source)}: no name in "
+            f"{' or '.join(map(repr, wanted))}, so that in another language is used"
         )
     if deprecated:
         cautions.append(
@@ -210,7 +227,9 @@ def read_table(source: str | Path) -> Iterator[Concept]:
             if not (uri := without_brackets(fields["uri"])):
                 raise InputError(source, "the column uri is empty; each concept has a URI", row.line)
             names = {
-                name.removeprefix(_LABEL): value for name, value in fields.items() if name.startswith(_LABEL) and value
+                name.removeprefix(_LABEL).lower(): value
+                for name, value in fields.items()
+                if name.startswith(_LABEL) and value
             }
             notation = fields.get("notation", "")
             others = {"": [notation]} if notation and not uri.endswith(notation) else {}
@@ -245,7 +264,8 @@ def read_skos(source: str | Path) -> Iterator[Concept]:
         if isinstance(value, Literal):
             is_end = kind == "notation" and uri.endswith(value.value)  # it is found without being a name
             if kind in ("prefLabel", "altLabel", "hiddenLabel", "notation") and value.value.strip() and not is_end:
-                (names if kind == "prefLabel" else others)[uri][value.language or ""].append(value.value)
+                of_kind = names if kind == "prefLabel" else others
+                of_kind[uri][(value.language or "").lower()].append(value.value)
             elif kind == f"{_OWL}deprecated" and value.value.lower() in ("true", "1"):
                 deprecated.add(uri)
         elif isinstance(value, NamedNode):
@@ -324,6 +344,13 @@ def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> Inpu
 
     `data`: the text, or the first `MAX_LINE_BYTES` of it.
     """
+    if (declared := _DECLARED.search(data[:_LONGEST_DECLARATION])) and declared[1].upper() != b"UTF-8":
+        encoding = declared[1].decode()
+        problem = (
+            f"declares the encoding {encoding}, and only UTF-8 is read; convert it, unless it is UTF-8 already: "
+            f'iconv -f {encoding} -t UTF-8; and write encoding="UTF-8" here'
+        )
+        return InputError(source, problem, 1)
     if found := problem_of(data.lstrip()):
         return InputError(source, found)
     try:
@@ -337,5 +364,7 @@ def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> Inpu
     return InputError(source, f"is not {form}: {problem}; {advice}", error.lineno)
 
 
+_LONGEST_DECLARATION = 200
+_DECLARED = re.compile(rb"""<\?xml[^>]*encoding\s*=\s*["']([A-Za-z][\w.-]*)""")  # of an XML file
 # How pyoxigraph's message describes the place, besides `lineno`.
 _PLACE = re.compile(r"^Parser error at line .*?: | \(line \d+\)$")

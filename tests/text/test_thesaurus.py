@@ -57,8 +57,10 @@ def test_every_format_of_skos(tmp_path, suffix):
     statements = pyoxigraph.parse(TURTLE, pyoxigraph.RdfFormat.TURTLE)
     data = pyoxigraph.serialize(statements, format=pyoxigraph.RdfFormat.from_extension(first))
     path.write_bytes({"": bytes, "gz": gzip.compress, "bz2": bz2.compress}[packed](data))
-    labels, (of_languages, of_deprecated) = read_thesaurus(path)
+    labels, (of_languages, of_lacking, of_deprecated) = read_thesaurus(path)
     assert "has names in en, de: those in 'en' are used" in of_languages
+    assert of_lacking.startswith("1 concept of 5 in ")
+    assert of_lacking.endswith(": no name in 'en', so that in another language is used")
     assert of_deprecated.startswith("1 deprecated concept of ")
     assert labels.names == ENGLISH
     assert labels.broader.next_broader() == {1: (2,), 5: (2,)}
@@ -67,8 +69,49 @@ def test_every_format_of_skos(tmp_path, suffix):
 
 
 def test_another_language(read):
-    labels, _ = read("thesaurus.ttl", f"\ufeff{TURTLE}", "de")
+    labels, (of_lacking, _) = read("thesaurus.ttl", f"\ufeff{TURTLE}", "de")
     assert [names[0] for names in labels.names] == ["Apfel", "Obst", "Nuss", "Apple", "Pear"]
+    assert "2 concepts of 5" in of_lacking
+
+
+WORK, COLOUR = {"de": "Arbeit", "en-GB": "labour", "en-US": "labor"}, {"en": "colour", "EN-us": "color", "zh-Hans": "x"}
+
+
+@pytest.mark.parametrize("is_table", [True, False])
+@pytest.mark.parametrize(
+    ("languages", "names"),
+    [
+        ("en", [["labour", "labor"], ["colour", "color"]]),
+        ("EN-us", [["labor"], ["color"]]),
+        ("en-US, de", [["labor", "Arbeit"], ["color"]]),
+        (None, [["labour", "labor"], ["colour", "color"]]),
+        ("zh-hans", [["Arbeit"], ["x"]]),
+        ("zh", [["Arbeit"], ["x"]]),
+    ],
+)
+def test_a_language_has_its_variants_whatever_their_capitals(read, is_table, languages, names):
+    concepts = {"https://x.org/a": WORK, "https://x.org/b": COLOUR}
+    if is_table:
+        tags = dict.fromkeys((*WORK, *COLOUR))
+        rows = [[uri, *(of_one.get(tag, "") for tag in tags)] for uri, of_one in concepts.items()]
+        text = "\n".join(map(",".join, [["uri", *(f"label_{tag}" for tag in tags)], *rows]))
+    else:
+        text = "".join(
+            CONCEPT.format(f"<{uri}>", f'"{name}"@{tag}')
+            for uri, of_one in concepts.items()
+            for tag, name in of_one.items()
+        )
+    labels, cautions = read("t.csv" if is_table else "t.nt", text, languages)
+    assert [list(of_label[:-1]) for of_label in labels.names] == names
+    assert any("1 concept of 2" in caution for caution in cautions) == (names[0][0] == "Arbeit")
+
+
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "UTF-16"])
+def test_xml_in_another_encoding_is_refused_with_the_remedy(tmp_path, encoding):
+    path = tmp_path / "a.rdf"
+    path.write_text(f'<?xml version="1.0" encoding="{encoding}"?>\n<rdf:RDF xmlns:rdf="{RDF}">é</rdf:RDF>', encoding)
+    with refused(InputError, "a.rdf:1:"):
+        read_thesaurus(path)
 
 
 @pytest.mark.parametrize(("languages", "further"), [("de,en", ("Kunst",)), ("de", ("Kunst",)), ("en", ())])
