@@ -395,17 +395,6 @@ _OUTSIDE = 0.05
 IMPURITY = 1.4
 
 
-def shares_of_best_bins(cells: CountedCells, folds: np.ndarray) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return 90 % intervals of the shares annotated in bins chosen on other folds: in large bins, and in small ones."""
-    numbers, of_rows = np.unique(folds, return_inverse=True)
-    m = len(numbers)
-    # With few annotations, models of different folds score differently: also try bins with the same share of each fold.
-    scores = cells.probabilities, _shares(cells.probabilities, of_rows, m)
-    tried = [_held_out(replace(cells, probabilities=by), of_rows, m) for by in scores]
-    large, small = map(max, zip(*tried, strict=True))  # the higher lower end
-    return large, small
-
-
 def _ends(positives: np.ndarray, size: np.ndarray) -> tuple[float, float]:
     """Return a 90 % interval of a share, from the annotated cells and all cells of each instance."""
     k, n = float(positives.sum()), float(size.sum())
@@ -419,10 +408,11 @@ def _ends(positives: np.ndarray, size: np.ndarray) -> tuple[float, float]:
     return float(low), float(high) if k < n else 1.0
 
 
-def _held_out(cells: CountedCells, folds: np.ndarray, m: int) -> list[tuple[float, float]]:
+def shares_of_best_bins(cells: CountedCells, folds: np.ndarray) -> list[tuple[float, float]]:
     """Return 90 % intervals of the shares annotated in large and in small bins, chosen on other folds."""
     n, q = cells.annotated.shape
-    rows = [np.flatnonzero(folds == f) for f in range(m)]
+    rows = [np.flatnonzero(folds == number) for number in np.unique(folds)]
+    m = len(rows)
     parts = [cells.rows(of_fold) for of_fold in rows]
     errors = _Z, _Z_OF_SMALL
     chosen, thresholds = np.zeros((2, 2, m, q)), np.full((2, m, q), np.inf, np.float32)
@@ -445,19 +435,6 @@ def _held_out(cells: CountedCells, folds: np.ndarray, m: int) -> list[tuple[floa
             positives[rows[f]], sizes[rows[f]] = (inside & pool.annotated).sum(axis=1), inside.sum(axis=1)
         intervals.append(_ends(positives, sizes))
     return intervals
-
-
-def _shares(scores: np.ndarray, folds: np.ndarray, m: int) -> np.ndarray:
-    """Return the mean rank of each score within its fold and label, divided by the fold's size: float32, (n, q)."""
-    shares = np.empty(scores.shape, np.float32)
-    for f in range(m):
-        rows = np.flatnonzero(folds == f)
-        of_fold = scores[rows]
-        for k, order in enumerate(np.argsort(of_fold, axis=0).T):
-            ordered = of_fold[order, k]
-            below, reached = (np.searchsorted(ordered, ordered, side) for side in ("left", "right"))
-            shares[rows[order], k] = (below + reached + 1) / (2 * len(rows))
-    return shares
 
 
 def _best_pool(positives: np.ndarray, sizes: np.ndarray, z: float = _Z) -> np.ndarray:

@@ -148,16 +148,6 @@ def test_many_small_labels_do_not_push_c_up(n, q, per, c):
     assert found.c <= c * 1.15
 
 
-def test_models_of_folds_may_score_on_different_scales():
-    rng = np.random.default_rng(0)
-    folds = np.arange(3000) % 3
-    Y = rng.random((3000, 4)) < 0.1
-    S = Y & (rng.random(Y.shape) < 0.6)
-    P = expit(np.where(Y, 4, -4) + rng.normal(0, 1, Y.shape) - 8 * folds[:, None]).astype(np.float32)
-    low, high = estimate(P, as_labels(S), folds=folds).interval
-    assert 0.5 <= low <= 0.6 <= high
-
-
 def test_interval_allows_for_bins_in_which_a_quarter_is_false():
     rng = np.random.default_rng(0)
     for c in (0.7, 0.4):
