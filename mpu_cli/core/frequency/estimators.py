@@ -169,7 +169,6 @@ class CountedCells:
     probabilities: np.ndarray  # float32, shape (n, q)
     annotated: np.ndarray  # bool, shape (n, q): the annotated ones among those left to chance
     left_to_chance: np.ndarray  # bool, shape (n, q): the cells that count
-    not_ignored: np.ndarray  # bool, shape (n, q): the cells that count, and those found to be false
     folds: np.ndarray | None = None  # int, shape (n,): the fold of each instance; None: random folds
     # The probabilities, calibrated; None: only a `label_cap` of 1 is noticed
     calibrated: np.ndarray | None = None
@@ -187,11 +186,9 @@ class CountedCells:
         annotated = labels.toarray().astype(bool)
         if verified is None:
             every = np.broadcast_to(True, annotated.shape)
-            return cls(probabilities, annotated, every, every, folds, calibrated)
-        verdicts = verified.left_to_chance().verdicts()
-        by_chance = verdicts == Verdict.UNKNOWN
-        not_ignored = by_chance | (verdicts == Verdict.FALSE)
-        return cls(probabilities, annotated & by_chance, by_chance, not_ignored, folds, calibrated)
+            return cls(probabilities, annotated, every, folds, calibrated)
+        by_chance = verified.left_to_chance().verdicts() == Verdict.UNKNOWN
+        return cls(probabilities, annotated & by_chance, by_chance, folds, calibrated)
 
     def informative(self) -> np.ndarray:
         """Return the columns of labels that are not annotated in (nearly) all instances; all columns if all are."""
@@ -338,7 +335,7 @@ def _pooled(counts: np.ndarray) -> _BestBins:
 
 
 def _lift(best: _BestBins, cells: CountedCells) -> float:
-    base = cells.annotated[:, best.labels].sum() / np.count_nonzero(cells.not_ignored[:, best.labels])
+    base = cells.annotated[:, best.labels].sum() / np.count_nonzero(cells.left_to_chance[:, best.labels])
     if best.c >= NEARLY_COMPLETE and best.lowest >= base:
         return 1.0
     return min(float(best.lowest / (_PREDICTABLE_LIFT * base)), 1.0)
