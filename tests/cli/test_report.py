@@ -167,6 +167,8 @@ def test_it_begins_with_what_to_do_where_the_interval_is_wide(run, digits, tmp_p
 def test_names_are_text_and_nothing_is_fetched(reported):
     assert "<b>" not in reported.html
     assert "<b>car</b>" in reported.page.cells
+    for text in ("house 0", "sea &amp; sky", reported.json["suggestions"][0]["id"]):  # in any direction of writing
+        assert f'<td dir="auto">{text}</td>' in reported.html
     assert "script" not in reported.page.tags
     assert "http" not in reported.html.replace("http-equiv", "")
 
