@@ -534,11 +534,23 @@ def test_a_full_browser_still_shows_what_it_keeps(page):
     assert [cell[:3] for cell in cells(page.export())] == [(1, 2, True), (1, 4, True)]
 
 
-def test_a_key_that_is_held_decides_once(page):
-    press = "document.dispatchEvent(new KeyboardEvent('keydown', { key: 'e', repeat: arguments[0] }))"
+@pytest.mark.parametrize(
+    ("close", "take_back", "place"), [("e", "z", None), ("\u0443", "\u044f", "Key"), ("\u05e7", "\u05d6", "Key")]
+)
+def test_keys_are_letters_or_their_places_on_other_keyboards_and_one_that_is_held_decides_once(
+    page, close, take_back, place
+):
+    def press(key, letter, **more):
+        event = {"key": key, "code": place and place + letter} | more
+        page.driver.execute_script("document.dispatchEvent(new KeyboardEvent('keydown', arguments[0]))", event)
+
     for repeat in (False, True, True):
-        page.driver.execute_script(press, repeat)
+        press(close, "E", repeat=repeat)
     assert page.text("#count") == "1 of 3 reviewed"
+    press(take_back, "Z", ctrlKey=True)
+    assert page.text("#count") == "0 of 3 reviewed"
+    press("x", "Y")  # where X is in the place of Y
+    assert page.text("#export") == "Export"
 
 
 def test_goes_on_by_itself_where_that_is_wanted(page):
@@ -571,13 +583,20 @@ def test_an_import_that_changes_decisions_asks_first(page, tmp_path):
 
 
 def test_finds_labels_by_all_names_and_with_a_typo(open_page, news, tmp_path):
-    (tmp_path / "tags").write_text("bridges\thttps://v/1\tdie Trager\nC++ (language)\nthe arts\n")
+    names = "bridges\thttps://v/1\tdie Trager", "C++ (language)", "Straße", "Οδός"
+    (tmp_path / "tags").write_text("".join(f"{name}\n" for name in names))
     page = open_page(news, "--labels", tmp_path / "tags")
     # The first one is a further name, without its accents.
-    for typed in ("TRÄGER", "brigde", "bidges", "bricdges", "brudges", "c++ (lang", "c++ (lamg"):
-        page.press(ESCAPE, "/", typed)
-        found = [match.text for match in page.find_all("#matches .name")]
-        assert found == ["C++ (language)" if typed[0] == "c" else "bridges"], typed
+    of_bridges = "TRÄGER", "brigde", "bidges", "bricdges", "brudges"
+    for found, *of_one in (
+        ["bridges", *of_bridges],
+        ["C++ (language)", "c++ (lang", "c++ (lamg"],
+        ["Straße", "STRASSE", "straße", "strase"],
+        ["Οδός", "ΟΔΟΣ"],
+    ):
+        for typed in of_one:
+            page.press(ESCAPE, "/", typed)
+            assert [match.text for match in page.find_all("#matches .name")] == [found], typed
 
 
 def test_labels_of_one_name_are_told_apart(open_page, news, tmp_path):

@@ -355,13 +355,20 @@ const KEYS = {
   "?": () => $("keys").showModal(),
 };
 
+// A letter key; by its place where the keyboard has no Latin letter there, as in Russian, Greek, Hebrew or Arabic.
+function keyOf({ key, code }) {
+  const place = /^Key([A-Z])$/.exec(code);
+  const isOther = place !== null && /^[^\0-\x7f]+$/.test(key);
+  return isOther ? place[1].toLowerCase() : key.length === 1 ? key.toLowerCase() : key;
+}
+
 document.addEventListener("keydown", (event) => {
+  const key = keyOf(event);
   const isTyping = event.target.closest?.("input:not([type=checkbox]), dialog");
-  if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "z" && !isTyping) {
+  if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && key === "z" && !isTyping) {
     event.preventDefault();
     return undo();
   }
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !$("shortcuts").checked || !KEYS[key]) return;
   event.preventDefault();
   if (event.repeat && "ynue".includes(key)) return; // a key that is held decides once

@@ -169,9 +169,9 @@ function forms(word) {
   return [start + whole + end, start + whole, whole, start + near + end, start + near, near].map((form) => new RegExp(form, "u"));
 }
 
-// Without capitals and accents.
+// Without capitals and accents; by way of capitals, ß becomes ss.
 function plain(text) {
-  return text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+  return text.normalize("NFKD").replace(/\p{M}/gu, "").toUpperCase().toLowerCase().replaceAll("ς", "σ");
 }
 
 // Make an element; texts go in by textContent alone.
