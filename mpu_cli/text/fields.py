@@ -122,9 +122,22 @@ def listed(text: str) -> list[object] | None:
     return None
 
 
-def relisted(text: str, removed: Callable[[object], bool], added: Iterable[str]) -> str:
+_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[0-7])")  # of a character that is not ASCII
+
+
+def has_escapes(text: str, otherwise: bool) -> bool:
+    r"""Return whether a text in JSON escapes characters that are not ASCII; `otherwise` if it has none.
+
+    >>> has_escapes(r'["\u00e9"]', False), has_escapes('["é"]', True), has_escapes('["a"]', True)
+    (True, False, True)
+    """
+    return _ESCAPE.search(text) is not None or (otherwise and text.isascii())
+
+
+def relisted(text: str, removed: Callable[[object], bool], added: Iterable[str], escaped: bool = False) -> str:
     """Return the text of a list, as `listed` reads it, without some of its tags and with others appended.
 
+    `escaped`: whether a list in JSON escapes characters that are not ASCII.
     Raises ValueError (a tag cannot be written in this form).
 
     >>> relisted("['a','b']", lambda tag: tag == "a", ["it's"]), relisted("<a>", lambda tag: False, ["b"])
@@ -141,8 +154,9 @@ def relisted(text: str, removed: Callable[[object], bool], added: Iterable[str])
     kept = [*(tag for tag in listed(inner) or () if not removed(tag)), *added]
     between = re.search(r"(?:['\"]|\d)(\s*,\s*|\s+)(?=['\"\d])", inner)
     comma = between[1] if between else "," if inner[0] == "{" and "'" not in inner else ", "
-    ascii_too = text.isascii() and is_json
-    texts = [json.dumps(tag, ensure_ascii=ascii_too) if is_json or "'" not in inner else repr(tag) for tag in kept]
+    texts = [
+        json.dumps(tag, ensure_ascii=escaped and is_json) if is_json or "'" not in inner else repr(tag) for tag in kept
+    ]
     return f"{inner[0]}{comma.join(texts)}{inner[-1]}"
 
 

@@ -11,7 +11,7 @@ from mpu_cli.errors import InputError
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import composed
 from mpu_cli.svmlight.streams import Readable, Watched
-from mpu_cli.text.fields import listed, relisted, value_of, with_value
+from mpu_cli.text.fields import has_escapes, listed, relisted, value_of, with_value
 from mpu_cli.text.records import Fields, Record, RecordReader, Row, Table, clean, flag, is_corpus, subject
 
 _LINE_END = "\r\n"
@@ -47,6 +47,7 @@ class Rewriter:
         self._mark = "1"  # the value of the last true field that is a tag
         self._are_numbers = False  # whether the tags of the last list were numbers
         self._list = ""  # the last list in one text
+        self._escaped = self._list_escaped = False  # whether the last JSON objects, and lists, escaped letters
 
     def written(self, stream: Readable, source: str, change_of: Callable[[Record], Retagged]) -> Iterator[bytes]:
         """Yield the records with their changes, and everything before, between and after them.
@@ -69,7 +70,9 @@ class Rewriter:
             elif isinstance(tags := value_of(record.row.fields, self._fields.tags[0]), list) and record.tags and tags:
                 self._are_numbers = type(tags[0]) is int
             elif isinstance(tags, str) and listed(tags) is not None and (record.tags or not self._list):
-                self._list = tags
+                self._list, self._list_escaped = tags, has_escapes(tags, self._list_escaped)
+            if self._form == "jsonl":
+                self._escaped = has_escapes("".join(own).removeprefix("\ufeff"), self._escaped)
             try:
                 text = self._record("".join(own), record.row, change_of(record))
                 yield "".join(before).encode(encoding, _AS_THEY_ARE) + text.encode(encoding)
@@ -95,9 +98,8 @@ class Rewriter:
             return self._csv(cells) + end
         if self._form != "jsonl":
             return "\t".join([row.partition("\t")[0], *map(str, values.values())]) + end
-        is_ascii = row.removeprefix("\ufeff").isascii() or "\\u" in row
         separators = None if ": " in row else (",", ":")
-        encoder = json.JSONEncoder(ensure_ascii=is_ascii, separators=separators, allow_nan=False)
+        encoder = json.JSONEncoder(ensure_ascii=self._escaped, separators=separators, allow_nan=False)
         for name, value in values.items():
             row = with_value(row, name, value, encoder)
         return row + end
@@ -153,10 +155,10 @@ class Rewriter:
                 return [*kept, *({"uri" if is_uri(tag) else "label": tag} for tag in added)]
             return [*kept, *(map(_number, added) if self._are_numbers else added)]
         if self._columns and self._list and added and not tags:
-            return relisted(self._list, lambda tag: True, added)
+            return relisted(self._list, lambda tag: True, added, self._list_escaped)
         text = "" if tags is None else str(tags)
         if listed(text) is not None:
-            return relisted(text, is_removed, added)
+            return relisted(text, is_removed, added, self._list_escaped)
         separator = self._fields.separator
         parts = text.split(separator)
         kept = [part.strip() for part in parts if not is_removed(part) and part.strip()]

@@ -169,6 +169,23 @@ def test_a_list_in_one_text_keeps_its_form(form, before, after):
     assert rewritten(file(before).encode(), form, Retagged()) == file(before)
 
 
+@pytest.mark.parametrize(("form", "are_texts"), [("csv", True), ("jsonl", True), ("jsonl", False)])
+def test_letters_are_escaped_only_after_the_file_has_shown_that(form, are_texts):
+    def file(rows, escaped):
+        lists = [json.dumps(tags, ensure_ascii=row in escaped) for row, tags in enumerate(rows)]
+        if form == "jsonl":
+            texts = (json.dumps(text, ensure_ascii=False) if are_texts else text for text in lists)
+            return "".join(f'{{"text": "x", "tags": {text}}}\n' for text in texts)
+        out = StringIO()
+        csv.writer(out, lineterminator="\n").writerows([["text", "tags"], *(["x", text] for text in lists)])
+        return out.getvalue()
+
+    rows = [["a\n\\u00e9"], ["é"], ["a"], ["d"]]
+    after = [[*row, "ü"] for row in rows]
+    for escaped in ((1, 2, 3), ()):
+        assert rewritten(file(rows, escaped).encode(), form, Retagged(("ü",))) == file(after, escaped)
+
+
 def test_rows_without_tags_get_a_list_where_others_have_one():
     after = 'text,tags\nx,"[""a"", ""b;c""]"\ny,"[""b;c""]"\n'
     assert rewritten(b'text,tags\nx,"[""a""]"\ny,\n', "csv", Retagged(("b;c",))) == after
