@@ -262,7 +262,7 @@ def estimate(cells: CountedCells, method: str = "bbe", seed: int = 0) -> Frequen
     elif ceiling[0] > c:
         c = float(np.sqrt(c * ceiling[1]))
     if method != "bbe":
-        c = _elkan_and_noto(cells, method)
+        c = elkan_and_noto(cells, method)
     low, c, highest = map(_frequency, (low, max(c, least), max(highest, ceiling[2])))
     interval = min(low, c), max(highest, c)
     left_out = np.setdiff1d(np.arange(q), informative)
@@ -376,13 +376,13 @@ def _wilson_lower(successes: np.ndarray, trials: np.ndarray, z: float = _Z) -> n
     return wilson(successes, trials, z)[0]
 
 
-def _elkan_and_noto(cells: CountedCells, method: str) -> float:
+def elkan_and_noto(cells: CountedCells, method: str) -> float:
     """Estimate c from g = Pr(s=1 | x): e1 its mean over annotated cells, e2 their share of its sum, e3 its maximum."""
     g = np.where(cells.left_to_chance, cells.probabilities, 0)
     if method == "e3":
-        return float(g.max())
+        return _frequency(float(g.max()))
     whole = np.count_nonzero(cells.annotated) if method == "e1" else g.sum(dtype=float)
-    return float(g[cells.annotated].sum(dtype=float) / max(whole, np.finfo(float).tiny))
+    return _frequency(float(g[cells.annotated].sum(dtype=float) / max(whole, np.finfo(float).tiny)))
 
 
 # Variance inflation of the share in bins: the scores of a fold depend on annotations of the others.

@@ -30,11 +30,10 @@ def test_c_of_separable_labels_is_found(missing, method):
     assert_allclose(fit(X, as_labels(S), cost=1.0, epochs=None, c_method=method).c, 1 - missing, atol=0.05)
 
 
-@pytest.mark.parametrize("variant", ["ratio", "weighted"])
-def test_missing_labels_are_predicted(variant):
+def test_missing_labels_are_predicted():
     X, Y = linear_problem(3000, 10, 4, slope=8)
     S = hide(Y, 0.6)
-    predicted = fit(X, S, elkan_variant=variant).predict(as_features(X)) >= 0.5
+    predicted = fit(X, S).predict(as_features(X)) >= 0.5
     naive = LogisticRegression(C=100)
     of_naive = np.column_stack([naive.fit(X, s).predict(X) for s in S.toarray().T])
     assert f1_score(Y, predicted, average="micro") > f1_score(Y, of_naive, average="micro") + 0.2
@@ -50,12 +49,11 @@ def test_labels_with_few_annotations_take_the_c_of_all():
     assert len(set(c[:4])) == 4
 
 
-@pytest.mark.parametrize("variant", ["ratio", "weighted"])
-def test_a_sample_without_some_labels(variant, monkeypatch):
+def test_a_sample_without_some_labels(monkeypatch):
     monkeypatch.setattr(elkan08, "_SAMPLE", 50)
     X, Y = linear_problem(400, 5, 3)
     Y[1:, 2] = False
     Y[0, 2] = True
-    made = fit(X, as_labels(Y), cost=10.0, epochs=2, elkan_variant=variant)
+    made = fit(X, as_labels(Y), cost=10.0, epochs=2)
     assert ((made.c > 0) & (made.c <= 1)).all()
     assert np.isfinite(made.predict(as_features(X))).all()
