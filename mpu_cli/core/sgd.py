@@ -61,9 +61,7 @@ class LearningTask:
     """n instances with q labels, and how to learn these, for models of all or some of the instances."""
 
     features: Features
-    # bool or float32, shape (n, q): annotated labels; or numbers in [0, 1]: the weights with which instances count as
-    # annotated (with the rest, they count as not annotated)
-    labels: csr_array
+    labels: csr_array  # bool or float32, shape (n, q): annotated labels
     frequency: LabelFrequency
     settings: Settings
     run: Run = DEFAULT_RUN  # its seed draws the order of the instances, the same for every label block

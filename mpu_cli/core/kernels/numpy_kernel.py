@@ -46,7 +46,7 @@ def descend(
 
     `batches`: visited in a new random order every epoch (`visited`).
     `annotated`: bool or float32, shape (N, q): the positives of all instances in the features
-    (`LabelFrequency.positives`), or the weights with which these count as annotated.
+    (`LabelFrequency.positives`).
     `frequency`: for all instances in the features and q labels, in single precision.
     `bias`: float32, shape (q,): the initial biases.
     `step`, `bias_step`: eta0 of the weights and of the biases.

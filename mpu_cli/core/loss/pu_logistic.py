@@ -39,8 +39,7 @@ def pu_gradient(z: np.ndarray, s: np.ndarray, c: np.ndarray | float) -> np.ndarr
 
     s = 1: sigma - 1. s = 0: c sigma (1 - sigma) / (1 - c sigma), written as c sigma / (1 + (1 - c) e^z): this has no
     difference of nearly equal numbers, is sigma itself at c = 1, and, with z limited to +-80, does not overflow in
-    float32. With s between 0 and 1, the instance counts as annotated with weight s, and as not annotated with 1 - s.
-    The result is in [-1, 1].
+    float32. The result is in [-1, 1].
     """
     odds = np.exp(np.clip(z, -_LARGEST_SCORE, _LARGEST_SCORE))
     negative = 1 / (1 + odds)  # sigma(-z)
