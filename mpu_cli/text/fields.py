@@ -12,6 +12,7 @@ import re
 import warnings
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from mpu_cli.runtime.files import json_value
 
@@ -126,11 +127,7 @@ _ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[0-7])")  # of a character that i
 
 
 def has_escapes(text: str, otherwise: bool) -> bool:
-    r"""Return whether a text in JSON escapes characters that are not ASCII; `otherwise` if it has none.
-
-    >>> has_escapes(r'["\u00e9"]', False), has_escapes('["é"]', True), has_escapes('["a"]', True)
-    (True, False, True)
-    """
+    """Return whether a text in JSON escapes characters that are not ASCII; `otherwise` if it has none."""
     return _ESCAPE.search(text) is not None or (otherwise and text.isascii())
 
 
@@ -154,10 +151,8 @@ def relisted(text: str, removed: Callable[[object], bool], added: Iterable[str],
     kept = [*(tag for tag in listed(inner) or () if not removed(tag)), *added]
     between = re.search(r"(?:['\"]|\d)(\s*,\s*|\s+)(?=['\"\d])", inner)
     comma = between[1] if between else "," if inner[0] == "{" and "'" not in inner else ", "
-    texts = [
-        json.dumps(tag, ensure_ascii=escaped and is_json) if is_json or "'" not in inner else repr(tag) for tag in kept
-    ]
-    return f"{inner[0]}{comma.join(texts)}{inner[-1]}"
+    text_of = partial(json.dumps, ensure_ascii=escaped and is_json) if is_json or "'" not in inner else repr
+    return f"{inner[0]}{comma.join(map(text_of, kept))}{inner[-1]}"
 
 
 def _marked(text: str) -> list[str]:

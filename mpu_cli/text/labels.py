@@ -148,11 +148,7 @@ class Concept:
 
 
 def tags_in(languages: Sequence[str], tags: Iterable[str]) -> list[str]:
-    """Return the tags of some languages, in their order, by the basic filtering of RFC 4647.
-
-    >>> tags_in(["en", "de"], ["fr", "de", "en-us", "en"])
-    ['en', 'en-us', 'de']
-    """
+    """Return the tags of some languages, in their order, by the basic filtering of RFC 4647."""
     ordered = sorted(tags)  # "en" is before "en-us"
     return list(dict.fromkeys(tag for code in languages for tag in ordered if f"{tag}-".startswith(f"{code}-")))
 
@@ -197,10 +193,8 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> tuple[Lab
     cautions = []
     chosen = tags_in(wanted, languages)
     if language is None and len(chosen) < len(languages):
-        there = ", ".join([*chosen, *sorted({*languages} - {*chosen})])
-        cautions.append(
-            f"{shown(source)} has names in {there}: those in {usual!r} are used; --language chooses another"
-        )
+        there = f"{shown(source)} has names in {', '.join(dict.fromkeys([*chosen, *languages]))}"
+        cautions.append(f"{there}: those in {usual!r} are used; --language chooses another")
     if lacking := sum(one.names.keys().isdisjoint([*chosen, ""]) for one in current if one.names):
         cautions.append(
             f"{counted(lacking, 'concept')} of {len(current):,} in {shown(source)}: no name in "
@@ -226,11 +220,8 @@ def read_table(source: str | Path) -> Iterator[Concept]:
             fields = {name: str(value).strip() for name, value in row.fields.items()}
             if not (uri := without_brackets(fields["uri"])):
                 raise InputError(source, "the column uri is empty; each concept has a URI", row.line)
-            names = {
-                name.removeprefix(_LABEL).lower(): value
-                for name, value in fields.items()
-                if name.startswith(_LABEL) and value
-            }
+            of_languages = {name[len(_LABEL) :]: fields[name] for name in fields if name.startswith(_LABEL)}
+            names = {code.lower(): name for code, name in of_languages.items() if name}
             notation = fields.get("notation", "")
             others = {"": [notation]} if notation and not uri.endswith(notation) else {}
             yield Concept(_escaped(uri), names | ({"": fields["label"]} if fields.get("label") else {}), others)
@@ -344,7 +335,7 @@ def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> Inpu
 
     `data`: the text, or the first `MAX_LINE_BYTES` of it.
     """
-    if (declared := _DECLARED.search(data[:_LONGEST_DECLARATION])) and declared[1].upper() != b"UTF-8":
+    if (declared := _DECLARED.match(data)) and declared[1].upper() != b"UTF-8":
         encoding = declared[1].decode()
         problem = (
             f"declares the encoding {encoding}, and only UTF-8 is read; convert it, unless it is UTF-8 already: "
@@ -364,7 +355,6 @@ def _unreadable(error: SyntaxError, data: bytes, form: str, source: str) -> Inpu
     return InputError(source, f"is not {form}: {problem}; {advice}", error.lineno)
 
 
-_LONGEST_DECLARATION = 200
-_DECLARED = re.compile(rb"""<\?xml[^>]*encoding\s*=\s*["']([A-Za-z][\w.-]*)""")  # of an XML file
+_DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*encoding\s*=\s*["']([A-Za-z][\w.-]*)""")
 # How pyoxigraph's message describes the place, besides `lineno`.
 _PLACE = re.compile(r"^Parser error at line .*?: | \(line \d+\)$")

@@ -74,7 +74,10 @@ def test_another_language(read):
     assert "2 concepts of 5" in of_lacking
 
 
-WORK, COLOUR = {"de": "Arbeit", "en-GB": "labour", "en-US": "labor"}, {"en": "colour", "EN-us": "color", "zh-Hans": "x"}
+VARIANTS = """uri,label_de,label_en-GB,label_EN-us,label_en,label_zh-Hans
+https://x.org/a,Arbeit,labour,labor,,
+https://x.org/b,,,color,colour,x
+"""
 
 
 @pytest.mark.parametrize("is_table", [True, False])
@@ -90,18 +93,14 @@ WORK, COLOUR = {"de": "Arbeit", "en-GB": "labour", "en-US": "labor"}, {"en": "co
     ],
 )
 def test_a_language_has_its_variants_whatever_their_capitals(read, is_table, languages, names):
-    concepts = {"https://x.org/a": WORK, "https://x.org/b": COLOUR}
-    if is_table:
-        tags = dict.fromkeys((*WORK, *COLOUR))
-        rows = [[uri, *(of_one.get(tag, "") for tag in tags)] for uri, of_one in concepts.items()]
-        text = "\n".join(map(",".join, [["uri", *(f"label_{tag}" for tag in tags)], *rows]))
-    else:
-        text = "".join(
-            CONCEPT.format(f"<{uri}>", f'"{name}"@{tag}')
-            for uri, of_one in concepts.items()
-            for tag, name in of_one.items()
-        )
-    labels, cautions = read("t.csv" if is_table else "t.nt", text, languages)
+    tags, *rows = (line.replace("label_", "@").split(",")[1:] for line in VARIANTS.splitlines())
+    triples = (
+        f'<https://x.org/{k}> <{SKOS}prefLabel> "{name}"{tag} .\n'
+        for k, row in enumerate(rows)
+        for name, tag in zip(row, tags, strict=True)
+        if name
+    )
+    labels, cautions = read(*(("t.csv", VARIANTS) if is_table else ("t.nt", "".join(triples))), languages)
     assert [list(of_label[:-1]) for of_label in labels.names] == names
     assert any("1 concept of 2" in caution for caution in cautions) == (names[0][0] == "Arbeit")
 

@@ -320,8 +320,7 @@ def _refuse_on_cluster(sources: Sources, options: Options) -> None:
     refuse_set(others, "{} and --cluster exclude each other; leave out one of the two.")
     for name, value, only in ("features", options.features, LINEAR), ("loss", options.loss, DEFAULT_LOSS):
         if value not in (None, only):
-            excluded = f"--{name} {value} and --cluster exclude each other"
-            raise click.UsageError(f"{excluded}; a cluster trains only with --{name} {only}.")
+            raise click.UsageError(f"--{name} {value} is not for --cluster, which trains only with --{name} {only}.")
     if STANDARD_STREAM in files_of(sources.file):
         raise click.UsageError("Workers of a cluster cannot read standard input: give a file.")
 
