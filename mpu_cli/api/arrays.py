@@ -134,11 +134,6 @@ class Named:
         """Names of only the columns: shape (q,)."""
         return self.classes[-self.matrix.shape[1] :]
 
-    @property
-    def one_each(self) -> bool:
-        """Whether each instance has one of several classes, so that no label is missing."""
-        return self.has_one_dimension and self.matrix.shape[1] > 1
-
     @classmethod
     def of(cls, y: Any, classes: Any = None, pos_label: Any = None) -> "Named":
         """Read an indicator matrix, label sets, or one class for each instance.

@@ -116,7 +116,9 @@ def settings_of(estimator: Any, annotations: Annotations, named: Named | None = 
                 raise DataError(f"c has a number for {min(unknown, key=str)!r}, which is not among the classes")
             given["c"] = [c.get(name, np.nan) for name in classes.tolist()]
     options, run = chosen(Options, given), replace(chosen(Run, given), step=step)
-    rates: Any = 1.0 if named is not None and named.one_each else options.c
+    rates: Any = options.c
+    if named is not None and named.has_one_dimension and named.matrix.shape[1] > 1:  # no label is missing
+        rates = 1.0
     if rates is not None:
         of_labels = learned_rates(rates, annotations)
         rates = of_labels if np.ndim(rates) else rates

@@ -13,8 +13,7 @@ A comment ``# suggestions N`` contains the number of suggestions with which the 
 still exist in its order, and none before the last decided one is undecided, the list was answered in order: its
 decisions are a sample of the claims, even if all are ``yes``.
 
-``*`` with ``no`` completes the instance's label set: labels that are annotated or ``yes`` are true, all others are
-false. Lines may be in any order. A decision may be repeated, in one file or in several.
+Lines may be in any order. A decision may be repeated, in one file or in several.
 """
 
 import csv

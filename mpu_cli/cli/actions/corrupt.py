@@ -1,7 +1,4 @@
-"""Remove random labels, for training data with a known share of missing labels.
-
-They are drawn from a file instance by instance, in constant memory.
-"""
+"""Remove random labels, for training data with a known share of missing labels."""
 
 from collections import Counter
 from collections.abc import Callable

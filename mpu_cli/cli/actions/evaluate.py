@@ -370,11 +370,8 @@ def command(truth: str, predictions: tuple[str, ...], reading: Reading, run: Run
         raise click.UsageError("--labels needs --per-label, --reviewed or a file of --c.")
     all_names: Sequence[str] = compare.metric_names(wanted.ks)
     if several:
-        all_names = (
-            compare.SET_METRICS
-            if c is not None
-            else [*compare.SET_METRICS, compare.SAMPLES_F1, *compare.ranking_names(wanted.ks)]
-        )
+        of_complete = [] if c is not None else [compare.SAMPLES_F1, *compare.ranking_names(wanted.ks)]
+        all_names = [*compare.SET_METRICS, *of_complete]
     if unknown := [name for name in names or () if name not in all_names]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(all_names)}.", param_hint="--metrics")
     known = [name for name in names or all_names if not name.endswith(("_loss", "_error"))]
