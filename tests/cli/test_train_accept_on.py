@@ -94,12 +94,6 @@ def test_the_first_model_is_accepted(nights):
     assert nights.kept() == {}
 
 
-def test_a_better_model_is_accepted_and_those_before_are_kept(three):
-    assert three.wrong() == 1
-    assert three.kept() == {1: 2, 2: 3}
-    assert three.left_over() == []
-
-
 def test_a_worse_model_is_rejected_in_one_line_and_in_the_report(three):
     before = contents(three.folder)
     result = three.train(4, "-q")
@@ -113,6 +107,7 @@ def test_a_worse_model_is_rejected_in_one_line_and_in_the_report(three):
 
 
 def test_rejected_ones_displace_nothing_and_accepted_ones_the_oldest(three):
+    assert (three.wrong(), three.kept(), three.left_over()) == (1, {1: 2, 2: 3}, [])
     for _ in range(3):
         assert three.train(6, "-q", "--keep", 2).exit_code == 3
     assert three.kept() == {1: 2, 2: 3}

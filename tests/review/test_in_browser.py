@@ -346,12 +346,15 @@ def test_the_name_of_the_file_has_that_of_the_reviewer(page, reviewer, name):
     assert page.export(reviewer).name == (f"checked-{name}.tsv" if name else "checked.tsv")
 
 
-def test_a_record_that_is_decided_has_a_marked_row(page):
+def test_a_record_that_is_decided_has_a_marked_row_and_after_a_search_the_keys_decide_suggestions(page):
     page.press("y", "y", "e", ARROWS["left"])
     assert page.rows("suggested") == {"music": "yes", "Bücher": "yes"}
     assert [row.text.split("\n")[0] for row in page.find_all(".row.marked")] == ["music"]
     page.press("u")
     assert page.rows("suggested") == {"music": "no because nothing else is true", "Bücher": "yes"}
+    page.press(ARROWS["right"], "/", "MUS", ENTER, "n")  # instance 4, of which sports is suggested
+    assert page.rows("added") == {"music": "yes"}
+    assert page.rows("suggested") == {"sports": "no"}
 
 
 def test_a_label_stands_under_its_broader_one(open_page, records, tmp_path):
@@ -535,19 +538,17 @@ def test_a_full_browser_still_shows_what_it_keeps(page):
 
 
 @pytest.mark.parametrize(
-    ("close", "take_back", "place"), [("e", "z", None), ("\u0443", "\u044f", "Key"), ("\u05e7", "\u05d6", "Key")]
+    ("close", "undo", "at"), [("e", "z", ""), ("\u0443", "\u044f", "Key"), ("\u05e7", "\u05d6", "Key")]
 )
-def test_keys_are_letters_or_their_places_on_other_keyboards_and_one_that_is_held_decides_once(
-    page, close, take_back, place
-):
+def test_keys_count_by_their_places_on_other_keyboards_and_once_if_they_are_held(page, close, undo, at):
     def press(key, letter, **more):
-        event = {"key": key, "code": place and place + letter} | more
+        event = {"key": key, "code": at and at + letter} | more
         page.driver.execute_script("document.dispatchEvent(new KeyboardEvent('keydown', arguments[0]))", event)
 
     for repeat in (False, True, True):
         press(close, "E", repeat=repeat)
     assert page.text("#count") == "1 of 3 reviewed"
-    press(take_back, "Z", ctrlKey=True)
+    press(undo, "Z", ctrlKey=True)
     assert page.text("#count") == "0 of 3 reviewed"
     press("x", "Y")  # where X is in the place of Y
     assert page.text("#export") == "Export"
@@ -628,12 +629,6 @@ def test_search_has_words_before_their_beginnings_and_these_before_parts_and_typ
         page.press(ESCAPE, "/", typed)
         found = [match.text for match in page.find_all("#matches .name")]
         assert found == (sensors if "sensor" in typed else ["Bio", "Biology", "Symbiosis"]), typed
-
-
-def test_after_a_label_was_added_by_search_the_keys_decide_suggestions(page):
-    page.press(ARROWS["right"], "/", "MUS", ENTER, "n")  # instance 4, of which sports is suggested
-    assert page.rows("added") == {"music": "yes"}
-    assert page.rows("suggested") == {"sports": "no"}
 
 
 @pytest.mark.parametrize("width, beside", [(320, False), (600, False), (1280, True)])
