@@ -599,7 +599,7 @@ def suggest() -> None:
         "Common options": "output c levels labels reviewed jobs seed json quiet help",
         "Learning": f"{LEARNING} threshold cluster",
         "Knowledge about labels": KNOWLEDGE,
-        "Replacing the model": "accept_on accept_margin accept_metric keep",
+        "Replacing the model": "accept_on accept_metric keep",
         "Input and output": "implicit_values oof history log_format verbose accept_warning",
     },
     epilog="FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. Several FILEs are read as "

@@ -25,7 +25,7 @@ from mpu_cli.errors import STANDARD_STREAM, MpuError
 from mpu_cli.names.naming import Naming, Suggestible
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import refuse_repeated
-from mpu_cli.runtime.options import Integer, Kind, Real, declared, options_of
+from mpu_cli.runtime.options import Integer, Kind, declared, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.streams import STANDARD_OUTPUT, as_one, refuse_unreadable
@@ -398,15 +398,11 @@ class Acceptance:
     """The criterion for accepting a new model, and the number of replaced models to keep."""
 
     test: str | None = None  # data with complete labels that are not used for training; None: accept every model
-    accept_margin: float = declared(
-        Real(0, 1),
-        0.0,
-        "With --accept-on: reject a model if the 95 % interval of its loss in the metric exceeds NUMBER entirely.",
-    )
     accept_metric: str = declared(
         Kind(words=METRICS),
         METRICS[0],
-        "With --accept-on: decide by micro_f1, macro_f1, samples_f1, precision_at_K or ndcg_at_K (K: 1, 3, 5).",
+        "With --accept-on: reject a model if the 95 % interval of its loss in micro_f1, macro_f1, samples_f1, "
+        "precision_at_K or ndcg_at_K (K: 1, 3, 5) is above 0.",
     )
     keep: int = declared(
         Integer(0, 10_000),

@@ -127,18 +127,10 @@ def test_many_small_losses_do_not_add_up(nights):
     assert nights.train(4, "-q", "--keep", 2).exit_code == 0
 
 
-@pytest.mark.parametrize(
-    "options, wrong, status, said",
-    [
-        (("--accept-margin", 0.05), 2, 0, ""),
-        (("--accept-margin", 0.05), 6, 3, "the present one is ahead of the new model by 0.250"),
-        (("--accept-metric", "ndcg_at_3"), 4, 3, "ndcg at 3"),
-    ],
-)
-def test_what_is_asked_for(three, options, wrong, status, said):
-    result = three.train(wrong, "-q", *options)
-    assert result.exit_code == status
-    assert said in result.stderr
+def test_another_metric_decides(three):
+    result = three.train(4, "-q", "--accept-metric", "ndcg_at_3")
+    assert result.exit_code == 3
+    assert "ndcg at 3" in result.stderr
 
 
 def test_metrics_are_those_of_comparisons():
@@ -289,7 +281,7 @@ def test_texts_of_another_vectoriser_are_refused(run, tmp_path, monkeypatch):
     assert result.exit_code == 1
     assert "make the data by mpu vectorize --like" in result.stderr
     shutil.copy("a.svm", "test.svm")
-    run.ok("train", "like.svm", *options, "test.svm", "--accept-margin", 1)
+    run.ok("train", "like.svm", *options, "test.svm")
 
 
 def renumbered(pattern: str, more: int) -> str:

@@ -70,7 +70,7 @@ class _Nights(Trainings):
         """Start to train on one of the halves, or on too little; no two models are the same."""
         self.number += 1
         data = self.rng.choice([*self.data, *self.data, self.poor])
-        options = ("--accept-on", self.test, "--keep", KEEP, "--accept-margin", 0.05, "--seed", self.number)
+        options = ("--accept-on", self.test, "--keep", KEEP, "--seed", self.number)
         return start(self.log, "train", data, "-o", self.model, *TRAINING, *map(str, options))
 
     def timed(self) -> float:

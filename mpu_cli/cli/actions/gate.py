@@ -139,7 +139,7 @@ class Gate:
         if not gains:
             return True, f"{self.acceptance.accept_metric} {value:.3f}, and no other model to compare it with", None
         best = max(range(len(values)), key=values.__getitem__)  # the present one in case of a tie
-        worse = [other for other in (0, best) if gains[other].high < -self.acceptance.accept_margin]
+        worse = [other for other in (0, best) if gains[other].high < 0]
         decisive = worse[0] if worse else 0
         said = conclusion_on(self.others[decisive][0], _NEW, self.acceptance.accept_metric, gains[decisive])
         return not worse, said, gains[decisive]

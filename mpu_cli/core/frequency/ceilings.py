@@ -34,18 +34,15 @@ def likelihoods(label: OfLabel, columns: Sequence[int]) -> np.ndarray:
     return _likelihoods(_bins(label, columns))
 
 
-def common_ceiling(label: OfLabel, columns: Sequence[int]) -> tuple[float, float, float] | None:
-    """Return the 5, 50 and 95 % quantiles of a ceiling that all these labels share.
-
-    None if too many of their scores are equal.
-    """
+def common_ceiling(label: OfLabel, columns: Sequence[int]) -> list[float]:
+    """Return the 5, 50 and 95 % quantiles of a ceiling that all these labels share; 0 if too many scores are equal."""
     bins = _bins(label, columns)
     shown = bins[:, np.count_nonzero(bins[1], axis=1) >= _FEWEST_BINS]
     if not shown.size:
-        return None
+        return [0.0, 0.0, 0.0]
     logs = np.log(np.maximum(_likelihoods(shown), np.finfo(float).tiny)).sum(axis=1, keepdims=True)
-    low, median, high = quantiles(np.exp(logs - logs.max()), [0.05, 0.5, 0.95])[:, 0].tolist()
-    return low, median, high
+    found: list[float] = quantiles(np.exp(logs - logs.max()), [0.05, 0.5, 0.95])[:, 0].tolist()
+    return found
 
 
 def quantiles(likelihood: np.ndarray, shares: list[float]) -> np.ndarray:

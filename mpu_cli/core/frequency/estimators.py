@@ -256,7 +256,7 @@ def estimate(cells: CountedCells, method: str = "bbe", seed: int = 0) -> Frequen
     least = np.count_nonzero(cells.annotated) / np.count_nonzero(cells.left_to_chance)
     low, highest = max(low, least), min(max(highest, least), 1.0)
     # Where the share still rises with the score in the bins, they are impure.
-    ceiling = common_ceiling(cells.label, cells.most_annotated(_FEWEST_OF_CEILING)) or (0.0, 0.0, 0.0)
+    ceiling = common_ceiling(cells.label, cells.most_annotated(_FEWEST_OF_CEILING))
     if lift < 1:  # the less the bins stand out, the less they show besides a lower bound
         c, highest = lift * c + (1 - lift) * (low + 1) / 2, 1 - max(2 * lift - 1, 0) * (1 - highest)
     elif ceiling[0] > c:
