@@ -24,6 +24,7 @@ _FEWEST_BINS = 30
 
 # The probabilities and annotations of a label, by its column.
 OfLabel = Callable[[int], tuple[np.ndarray, np.ndarray]]
+Curve = tuple[np.ndarray, np.ndarray]
 
 
 def likelihoods(label: OfLabel, columns: Sequence[int]) -> np.ndarray:
@@ -91,9 +92,6 @@ def _binned(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarra
     size = np.diff(ends, prepend=0)
     total, positives = (np.diff(np.append(0, np.cumsum(part))[ends], prepend=0) for part in (z, annotated[order]))
     return total / np.maximum(size, 1), size, positives
-
-
-Curve = tuple[np.ndarray, np.ndarray]
 
 
 def _fit(x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, curve: Curve) -> tuple[Curve, np.ndarray]:

@@ -42,8 +42,7 @@ _PREDICTABLE_LIFT = 2.0
 # Above this, c is near 1, however frequent the labels are.
 NEARLY_COMPLETE = 0.95
 # If at most the first share of the annotated instances has more than k labels, and at least the second would if labels
-# were annotated independently, or k is 1 and three pairs of labels would meet, people may have stopped at k:
-# docs/choices/label-frequency.md.
+# were annotated independently, or k is 1 and three pairs of labels would meet, people may have stopped at k.
 _MOST_ABOVE_CAP, _MANY_ABOVE_CAP, _PAIRS = 0.01, 0.15, 3
 # A label annotated in at least this share of the instances says nothing about c.
 NEARLY_ALL = 0.95
@@ -336,9 +335,8 @@ def _pooled(counts: np.ndarray) -> _BestBins:
 
 def _lift(best: _BestBins, cells: CountedCells) -> float:
     base = cells.annotated[:, best.labels].sum() / np.count_nonzero(cells.left_to_chance[:, best.labels])
-    if best.c >= NEARLY_COMPLETE and best.lowest >= base:
-        return 1.0
-    return min(float(best.lowest / (_PREDICTABLE_LIFT * base)), 1.0)
+    is_nearly_complete = best.c >= NEARLY_COMPLETE and best.lowest >= base
+    return 1.0 if is_nearly_complete else min(float(best.lowest / (_PREDICTABLE_LIFT * base)), 1.0)
 
 
 def _best_partners(cells: CountedCells) -> tuple[np.ndarray, np.ndarray]:
@@ -409,10 +407,9 @@ def shares_of_best_bins(cells: CountedCells, folds: np.ndarray) -> list[tuple[fl
     """Return 90 % intervals of the shares annotated in large and in small bins, chosen on other folds."""
     n, q = cells.annotated.shape
     rows = [np.flatnonzero(folds == number) for number in np.unique(folds)]
-    m = len(rows)
     parts = [cells.rows(of_fold) for of_fold in rows]
     errors = _Z, _Z_OF_SMALL
-    chosen, thresholds = np.zeros((2, 2, m, q)), np.full((2, m, q), np.inf, np.float32)
+    chosen, thresholds = np.zeros((2, 2, len(rows), q)), np.full((2, len(rows), q), np.inf, np.float32)
     for k in np.flatnonzero(cells.annotated.any(axis=0)).tolist():
         of_folds = [part.label(k) for part in parts]
         ends = np.unique(np.concatenate([scores[annotated] for scores, annotated in of_folds]))[::-1]

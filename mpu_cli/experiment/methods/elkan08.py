@@ -21,7 +21,6 @@ from mpu_cli.core.sample import Sample, step_for_all
 from mpu_cli.core.selection import Trial, choose_settings
 from mpu_cli.core.sgd import LearningTask, Split, default_settings
 from mpu_cli.core.validation import dense_out_of_fold, train_splits
-from mpu_cli.errors import MpuError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 
 # Maximum number of instances for the choice of C and the estimate of c.
@@ -31,21 +30,13 @@ _SAMPLE = 20_000
 class Method:
     """A classifier for each label.
 
-    `c_method`: {"e1", "e2", "e3"}, the estimator of c, for each label.
     `cost`, `epochs`, `folds`: C, passes over the data and folds of a cross-validation; None: chosen.
     """
 
     def __init__(
-        self,
-        c_method: str = "e1",
-        cost: float | None = None,
-        epochs: int | None = None,
-        folds: int | None = None,
-        run: Run = DEFAULT_RUN,
+        self, cost: float | None = None, epochs: int | None = None, folds: int | None = None, run: Run = DEFAULT_RUN
     ) -> None:
-        if c_method not in ("e1", "e2", "e3"):
-            raise MpuError("c_method is e1, e2 or e3")
-        self.c_method, self.cost, self.epochs, self.folds, self.run = c_method, cost, epochs, folds, run
+        self.cost, self.epochs, self.folds, self.run = cost, epochs, folds, run
 
     def fit(self, X: csr_array, S: csr_array) -> None:
         """Learn; TooLargeError if weights or predictions would not fit in memory."""
@@ -65,8 +56,8 @@ class Method:
         every, labels = np.arange(q), sample.labels
         enough = labels.sum(axis=0) >= FEWEST_ANNOTATIONS  # the others have c of all labels
         cells = CountedCells.of(held_out, labels)
-        self.c = np.full(q, elkan_and_noto(cells, self.c_method))
-        self.c[enough] = [elkan_and_noto(cells.of_labels(np.array([k])), self.c_method) for k in every[enough]]
+        self.c = np.full(q, elkan_and_noto(cells, "e1"))
+        self.c[enough] = [elkan_and_noto(cells.of_labels(every[[k]]), "e1") for k in every[enough]]
         self.model, _ = train_splits([Split(LearningTask(features, S, ones, settings, run), (np.arange(n),))])
 
     def predict(self, X: csr_array) -> np.ndarray:

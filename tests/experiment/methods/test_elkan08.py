@@ -23,11 +23,10 @@ def separable(n: int, missing: float) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return X, Y, hide(Y, missing).toarray()
 
 
-@pytest.mark.parametrize("method", ["e1", "e2"])
 @pytest.mark.parametrize("missing", [0.0, 0.3, 0.6])
-def test_c_of_separable_labels_is_found(missing, method):
+def test_c_of_separable_labels_is_found(missing):
     X, _, S = separable(3000, missing)
-    assert_allclose(fit(X, as_labels(S), cost=1.0, epochs=None, c_method=method).c, 1 - missing, atol=0.05)
+    assert_allclose(fit(X, as_labels(S), cost=1.0, epochs=None).c, 1 - missing, atol=0.05)
 
 
 def test_missing_labels_are_predicted():

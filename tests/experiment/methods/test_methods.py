@@ -27,7 +27,6 @@ QUICK = {
     "m3l-rbf": "m3l-rbf:cost=0.05:gamma=0.2",
 }
 VARIANTS = [QUICK.get(name, name) for name in method_names()]
-VARIANTS.append("elkan08:cost=10:epochs=3:c_method=e2")
 TOY = """
 import numpy as np
 
@@ -88,7 +87,6 @@ def test_one_instance_is_enough(name):
 @pytest.mark.parametrize(
     ("label", "option"),
     [
-        ("elkan08:cost=10:epochs=3", "c_method=e3"),
         ("m3l-linear:cost=0.3", "label_correlation=0.9"),
         ("m3l-rbf:cost=0.3", "label_correlation=0.9"),
         ("m3l-rbf:cost=0.3", "gamma=5.0"),
