@@ -47,12 +47,10 @@ def test_the_same_data_give_the_same_model_as_on_the_command_line(run, tmp_path,
     assert model_files(tmp_path / "ours.mpu") == model_files(tmp_path / "some.mpu")
 
     loaded = load(tmp_path / "some.mpu")
-    assert loaded.classes_.tolist() == classes.tolist()
-    assert loaded.n_features_in_ == X.shape[1]
+    assert (loaded.classes_.tolist(), loaded.n_features_in_) == (classes.tolist(), X.shape[1])
     np.testing.assert_array_equal(loaded.thresholds_, model.thresholds_)
     np.testing.assert_array_equal(loaded.c_, model.c_)
-    assert loaded.record_ == model.record_
-    assert loaded.expected_f1_ == model.expected_f1_
+    assert (loaded.record_, loaded.expected_f1_) == (model.record_, model.expected_f1_)
     assert (loaded.predict(X) != model.predict(X)).nnz == 0
     assert clone(loaded).fit(X, S).predict(X).shape == S.shape
     loaded.save(tmp_path / "again.mpu")

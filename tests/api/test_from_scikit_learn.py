@@ -64,8 +64,7 @@ def test_one_class_each_of_two_is_true_or_unknown(model, halved):
     column = clone(model).fit(X, S[:, :1])
     expected = np.where(column.predict(X)[:, 0], "yes", "not annotated")
     model.fit(X, np.where(S[:, 0], "yes", "not annotated"))
-    assert model.classes_.tolist() == ["not annotated", "yes"]
-    assert model.c_ == pytest.approx(column.c_)
+    assert (model.classes_.tolist(), model.c_) == (["not annotated", "yes"], pytest.approx(column.c_))
     np.testing.assert_array_equal(model.predict(X), expected)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], column.predict_proba(X)[:, 0], rtol=1e-6)
     np.testing.assert_allclose(model.decision_function(X), column.decision_function(X)[:, 0], rtol=1e-5)

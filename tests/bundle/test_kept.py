@@ -43,8 +43,7 @@ def test_kept_models_share_files_but_no_manifest(saved):
         (arrays,) = kept(saved, 1).glob("level0-*.npz")
         assert os.path.samestat(os.fstat(of_before.fileno()), arrays.stat())
         assert not os.path.samestat(os.fstat(manifest.fileno()), (kept(saved, 1) / "manifest.json").stat())
-    assert contents(kept(saved, 1)) == before
-    assert kept(saved, 1).stat().st_mtime_ns == time
+    assert (contents(kept(saved, 1)), kept(saved, 1).stat().st_mtime_ns) == (before, time)
 
 
 def test_all_files_of_a_model_come_along(path):
@@ -61,8 +60,7 @@ def test_links_to_a_model_lead_to_the_same_models(saved):
     link = saved.with_name("link")
     link.symlink_to(saved)
     replace(link, 1)
-    assert names(saved.parent) == {"link", "news.mpu", "news.mpu.1"}
-    assert seeds(saved) == [1, 1, 0]
+    assert (names(saved.parent), seeds(saved)) == ({"link", "news.mpu", "news.mpu.1"}, [1, 1, 0])
 
 
 def test_a_model_that_only_its_owner_may_read_stays_so(saved):

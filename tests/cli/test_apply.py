@@ -84,8 +84,7 @@ def test_a_field_called_subjects_is_no_corpus_of_annif(run, decided, tmp_path):
     data = tmp_path / "data.svm"  # its name says nothing: that it was made of the records is enough
     run.ok("vectorize", books, "--tags", "subjects", "-o", data, "-q", "--min-df", 1)
     run.ok("apply", books, "--reviewed", decided("1 car yes"), "-o", new)
-    assert objects(new)[0] == rows[0] | {"subjects": ["fruit", "food", "car"]}
-    assert objects(new)[1:] == rows[1:]
+    assert objects(new) == [rows[0] | {"subjects": ["fruit", "food", "car"]}, *rows[1:]]
 
 
 def test_suggestions_count_from_a_probability_unless_decided(run, collection, decided, tmp_path):

@@ -48,8 +48,7 @@ def test_with_names_of_its_own_the_rest_is_left_out(run, mixed, command):
 @pytest.mark.parametrize("lost", ["manifest.json", "features", "idf.bin"])
 def test_a_vectoriser_that_lost_a_file_is_missed(run, folder, lost):
     (folder / "v.text" / lost).unlink()
-    result = run.ok(*COMMANDS["train"](folder))
-    assert "warning: the model will not be able to read texts" in result.stderr
+    assert "warning: the model will not be able to read texts" in run.ok(*COMMANDS["train"](folder)).stderr
     assert not run.json("info", folder / "out")["knows_texts"]
 
 

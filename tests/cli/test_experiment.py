@@ -61,8 +61,7 @@ def test_results_summary_and_settings(compare, tmp_path):
     assert result.exit_code == 0
     out = tmp_path / "out"
     table = rows(out)
-    assert len(table) == 2 * 2 * 2
-    assert {row["dataset"] for row in table} == {"small"}
+    assert (len(table), {row["dataset"] for row in table}) == (2 * 2 * 2, {"small"})
     assert {row["instances"] for row in table} == {"60"}
     assert all(0 < float(row["micro_f1"]) <= 1 and not row["error"] for row in table)
     assert result.stdout == (out / "summary.md").read_text()

@@ -52,8 +52,7 @@ def test_filling_in_does_not_raise_c(run, tmp_path, filled):
     assert fill_in(run, first, second, "--top", 300, *rules, "--fill-implied") >= 300  # none of them for a second time
     assert listed(tmp_path / "second.filled") == cells(second) - cells(news)
     before, *after = (estimated(run, file) for file in (news, first, second))
-    assert before["c"] == pytest.approx(0.6, abs=0.06)
-    assert [one["c"] for one in after] == [before["c"]] * 2
+    assert (before["c"], [one["c"] for one in after]) == (pytest.approx(0.6, abs=0.06), [before["c"]] * 2)
     for file in (first, second):
         trained = run.json("train", file, *QUICK, "-o", tmp_path / "m.mpu")
         assert trained["c"] == pytest.approx(before["c"], abs=0.01)

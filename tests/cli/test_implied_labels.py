@@ -47,8 +47,7 @@ def test_filling_in_does_not_raise_c(run, tmp_path, c, seed):
     assert before == run.json("estimate-c", path, *LINEAR)  # in data as annotated, rules say nothing of c
     path = write(tmp_path / "after.svm", X, filled(S))
     after = run.json("estimate-c", path, "--implied", rules, *LINEAR)
-    assert before["c"] == pytest.approx(c, abs=0.06)
-    assert after["c"] == pytest.approx(before["c"], abs=0.06)
+    assert (before["c"], after["c"]) == (pytest.approx(c, abs=0.06), pytest.approx(before["c"], abs=0.06))
     assert run.json("estimate-c", path, *LINEAR)["c"] > after["c"] + 0.1  # without the rules
     assert after["missing"] == pytest.approx((Y & ~filled(S)).sum(), rel=0.35)
 
@@ -90,8 +89,7 @@ def test_implied_labels_of_a_sample_tell_nothing_of_c():
     verified = VerifiedLabels.of(S.shape, true=(np.repeat(np.arange(5, 10), 2), [0, 1] * 5), complete=rows)
     before = from_review(csr_array(S), verified, rows)
     after = from_review(csr_array(S), verified.with_implied(implied, csr_array(S)), rows)
-    assert before.true.tolist() == [10, 10]
-    assert after.true.tolist() == [10, 5]
+    assert (before.true.tolist(), after.true.tolist()) == ([10, 10], [10, 5])
 
 
 @pytest.mark.parametrize("share", [0.6, 0.9])

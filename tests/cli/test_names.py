@@ -39,8 +39,7 @@ def test_a_model_keeps_the_names_of_its_labels(run, folder):
     """Names that are given are labels of the model; of those that are found, the labels that occur."""
     names = "1\tnews\tthe news\n2\tDigital television\n3\t=1+1\n4\tnews\n"
     (folder / "tags").write_text(NAMES + "never annotated\n")
-    result = run("train", "x.svm", *QUICK, "--labels", "tags")
-    assert "5 labels, 1 of them never annotated" in result.stdout
+    assert "5 labels, 1 of them never annotated" in run("train", "x.svm", *QUICK, "--labels", "tags").stdout
     (kept,) = (folder / "x.mpu").glob("labels-*.txt")
     assert kept.read_text() == f"{names}5\tnever annotated\n"
     (folder / "tags").rename(folder / "x.labels")
@@ -80,8 +79,7 @@ def test_jsonl(predicted):
 
 def test_jsonl_with_top_k_has_k_whatever_the_thresholds(predicted):
     for line in predicted("--top-k", "3"):
-        assert len(line["labels"]) == 3
-        assert line["probabilities"] == sorted(line["probabilities"], reverse=True)
+        assert (len(line["labels"]), line["probabilities"]) == (3, sorted(line["probabilities"], reverse=True))
     lines = predicted("--top-k", "3", "--threshold", "0.5")
     assert all(p >= 0.5 for line in lines for p in line["probabilities"])
     assert {len(line["labels"]) for line in lines} == {1, 2}

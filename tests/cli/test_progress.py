@@ -81,8 +81,7 @@ def test_reading_is_counted_in_bytes(small):
 def test_an_error_removes_the_line(small):
     small.write_text("1 1:1\n" * 1000 + "word 1:1\n")
     session = on_terminal(["train", small])
-    assert session.status == 1
-    assert len(session.screen) == 1
+    assert (session.status, len(session.screen)) == (1, 1)
     assert session.screen[0].startswith("error: ")
 
 

@@ -72,16 +72,14 @@ def test_complete_sets_of_a_second_file(run, problem, tmp_path):
     assert report["instances"] == 900
     assert report["c_by_people"]["c"] == pytest.approx(S.mean() / Y[400:].mean(), abs=0.05)
     estimate = run.json("estimate-c", data, "--fully-labelled", more, *LINEAR, "--per-label")
-    assert estimate["method"] == "complete"
-    assert [row["c"] for row in estimate["per_label"]] == report["c"]
+    assert (estimate["method"], [row["c"] for row in estimate["per_label"]]) == ("complete", report["c"])
 
 
 def test_a_second_file_may_have_other_labels_and_features(run, problem, tmp_path):
     (tmp_path / "more.svm").write_text("2,9 1:1 40:2\n0 3:1\n" * 5)
     run.ok("train", problem[3], "--fully-labelled", tmp_path / "more.svm", "--c", 0.5, *FAST)
     model = bundle.load(tmp_path / "data.mpu")
-    assert model.label_ids.tolist() == [0, 1, 2, 3, 9]
-    assert model.predictor.n_features == 41
+    assert (model.label_ids.tolist(), model.predictor.n_features) == ([0, 1, 2, 3, 9], 41)
 
 
 @pytest.mark.parametrize("kind, pattern", [("labels", r"(?m)(^|(?<=,))\d+(?=[, ])"), ("features", r"\d+(?=:)")])

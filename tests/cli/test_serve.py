@@ -54,8 +54,7 @@ def test_lines_of_text_begin_with_the_time(serving):
 
 def test_each_request_is_a_line_of_the_log_and_a_signal_ends_it(serving):
     process, where = serving("--log-format", "json")
-    assert answered(where)[0] == 200
-    assert answered(where, "{}")[0] == 400
+    assert (answered(where)[0], answered(where, "{}")[0]) == (200, 400)
     process.send_signal(signal.SIGTERM)
     out, log, status = process.end()
     first, second, last = [json.loads(line) for line in log.splitlines()]

@@ -48,11 +48,9 @@ def test_the_report_has_what_was_found(report, corrupted):
 
 def test_the_model_has_what_was_reported(report):
     model = bundle.load(Path(report["model"]))
-    assert model.label_ids.tolist() == list(range(1, 19))
-    assert set(model.c.tolist()) == {report["c"]}
+    assert (model.label_ids.tolist(), set(model.c.tolist())) == (list(range(1, 19)), {report["c"]})
     assert set(model.predictor.thresholds.tolist()) == {report["threshold"]}
-    assert len(model.occurring.indices) == report["features"]
-    assert model.options["cost"] == report["cost"]
+    assert (len(model.occurring.indices), model.options["cost"]) == (report["features"], report["cost"])
 
 
 def test_the_report_has_which_instances_were_learned_from(run, tmp_path):

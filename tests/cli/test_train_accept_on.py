@@ -111,10 +111,8 @@ def test_rejected_ones_displace_nothing_and_accepted_ones_the_oldest(three):
     for _ in range(3):
         assert three.train(6, "-q", "--keep", 2).exit_code == 3
     assert three.kept() == {1: 2, 2: 3}
-    assert three.train(0, "-q", "--keep", 2).exit_code == 0
-    assert three.kept() == {1: 1, 2: 2}
-    assert three.train(0, "-q", "--keep", 0, "--seed", 1).exit_code == 0
-    assert three.kept() == {}
+    assert (three.train(0, "-q", "--keep", 2).exit_code, three.kept()) == (0, {1: 1, 2: 2})
+    assert (three.train(0, "-q", "--keep", 0, "--seed", 1).exit_code, three.kept()) == (0, {})
 
 
 @pytest.mark.slow
@@ -139,11 +137,9 @@ def test_metrics_are_those_of_comparisons():
 
 def test_a_model_that_was_trained_otherwise_is_kept(three):
     three.data.write_text(instances(5, 10))
-    assert three.run("train", three.data, *TRAINING, "-q").exit_code == 0
-    assert three.kept() == {1: 2, 2: 3}
+    assert (three.run("train", three.data, *TRAINING, "-q").exit_code, three.kept()) == (0, {1: 2, 2: 3})
     assert three.train(5, "-q", "--seed", 1).exit_code == 3  # news.mpu.1 is better
-    assert three.train(0, "-q").exit_code == 0
-    assert three.kept() == {1: 5, 2: 2, 3: 3}
+    assert (three.train(0, "-q").exit_code, three.kept()) == (0, {1: 5, 2: 2, 3: 3})
 
 
 def test_without_it_nothing_is_kept(nights):
@@ -152,8 +148,7 @@ def test_without_it_nothing_is_kept(nights):
     plain = model_files(nights.model)
     assert sorted(path.name for path in nights.folder.iterdir()) == ["news.mpu", "news.svm", "test.svm"]
     shutil.rmtree(nights.model)
-    assert nights.train(0, "-q").exit_code == 0
-    assert model_files(nights.model) == plain
+    assert (nights.train(0, "-q").exit_code, model_files(nights.model)) == (0, plain)
 
 
 @pytest.mark.parametrize("name", ["a\nname", "-name", "*", *slow("a name", "1")])
@@ -172,8 +167,7 @@ def test_going_back_is_moving(three):
     three.path(1).rename(three.model)
     assert three.wrong() == 2
     assert three.train(6, "-q").exit_code == 3
-    assert three.train(0, "-q").exit_code == 0
-    assert three.kept() == {1: 2, 2: 3}
+    assert (three.train(0, "-q").exit_code, three.kept()) == (0, {1: 2, 2: 3})
 
 
 def test_a_model_that_is_held_does_not_come_back_with_the_same_data(three):
@@ -194,8 +188,7 @@ def test_while_the_model_is_gone_a_new_one_is_compared_with_the_kept_ones(three)
     result = three.train(6, "-q")
     assert result.exit_code == 3
     assert result.stderr.startswith(f"error: {three.model} is not made: news.mpu.1 is ahead of the new model")
-    assert three.train(0, "-q").exit_code == 0
-    assert three.kept() == {1: 2, 2: 3}
+    assert (three.train(0, "-q").exit_code, three.kept()) == (0, {1: 2, 2: 3})
 
 
 FOREIGN = {
@@ -367,12 +360,10 @@ def check_whole(nights: Nights) -> None:
     in_use, kept = nights.wrong(), list(nights.kept().values())
     assert [wrong for wrong in (in_use, *kept) if wrong not in (0, 1)] == [2, 3]
     assert in_use in (0, 1) and 1 in (in_use, *kept)
-    assert nights.train(0, "-q", "--seed", 1).exit_code == 0
-    assert nights.left_over() == []
+    assert (nights.train(0, "-q", "--seed", 1).exit_code, nights.left_over()) == (0, [])
     kept = list(nights.kept().values())
     assert kept[-3:] == [1, 2, 3] and set(kept[:-3]) <= {0}
-    assert list(nights.kept()) == list(range(1, len(kept) + 1))
-    assert nights.wrong() == 0
+    assert (list(nights.kept()), nights.wrong()) == (list(range(1, len(kept) + 1)), 0)
 
 
 @pytest.mark.parametrize("at", [1, 7, STEPS + 1, *slow(2, 3, 4, 5, 6, *range(8, STEPS + 1))])

@@ -62,8 +62,7 @@ def test_a_connection_that_breaks_leaves_nothing_half_written(run, served, tiny_
     text = TINY.encode() * 50_000
     files["/cut.svm"] = text[: len(text) // 2], len(text)
     said = f"error: {url}/cut.svm: cannot be read: "
-    result = run("predict", tiny_model, f"{url}/cut.svm", "-o", tmp_path / "out")
-    assert message(result).startswith(said)
+    assert message(run("predict", tiny_model, f"{url}/cut.svm", "-o", tmp_path / "out")).startswith(said)
     assert message(run("train", f"{url}/cut.svm", *QUICK, "-o", tmp_path / "m.mpu")).startswith(said)
     assert [path.name for path in tmp_path.iterdir()] == ["tiny.mpu"]
 
@@ -75,8 +74,7 @@ def test_secrets_are_neither_said_nor_kept(run, served, tmp_path):
     query = f"?key={SECRET}"
     options = (*QUICK, "-o", tmp_path / "m.mpu", "--history", tmp_path / "history", "-v", "--log-format", "json")
     result = run.ok("train", f"{url}/a.svm{query}", "--fully-labelled", f"{url}/a.svm{query}2", *options)
-    shown = f"{served[0]}/a.svm?..."
-    assert run.json("info", tmp_path / "m.mpu")["origin"]["source"] == shown
+    assert run.json("info", tmp_path / "m.mpu")["origin"]["source"] == f"{served[0]}/a.svm?..."
     other = *QUICK, "-o", tmp_path / "other.mpu"
     failed = [run("train", f"{url}/{name}{query}", *other) for name in ("b.svm", "gone.svm")]
     failed.append(run("train", f"{url}/a.svm{query}", f"{url}/a.svm{query}"))

@@ -11,8 +11,7 @@ ALONE = ("--kernel", "numpy")
 
 def message(result) -> str:
     """Return the one line of an error, which is worded as the golden file has it."""
-    assert result.exit_code == 1
-    assert result.stdout == ""
+    assert (result.exit_code, result.stdout) == (1, "")
     (line,) = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert result.stderr.endswith(f"{line}\n")
     assert_worded(line)

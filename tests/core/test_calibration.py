@@ -37,8 +37,7 @@ def test_predictions_become_probabilities(c, distort):
     predictions, truth, annotated = simulated(c, distort)
     calibration = calibrate(HeldOut(predictions, annotated, LabelFrequency.of(c, (N, Q))))
     probabilities = calibration(predictions)
-    assert probabilities.dtype == np.float32
-    assert probabilities.sum() == pytest.approx(truth.sum(), rel=0.05)
+    assert (probabilities.dtype, probabilities.sum()) == (np.float32, pytest.approx(truth.sum(), rel=0.05))
     order = np.argsort(predictions, axis=None)
     for cells in np.array_split(order[-20_000:], 8):
         assert probabilities.ravel()[cells].mean() == pytest.approx(truth.ravel()[cells].mean(), abs=0.04)

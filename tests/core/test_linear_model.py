@@ -109,8 +109,7 @@ def test_the_largest_are_those_of_all_scores(seed, n, D, q, densities, top, as_a
     probabilities = expit((matrix.astype(float) @ weights.astype(float)).toarray() + bias)
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, : top.most].tolist()
     largest = [sorted(k for k in row if p[k] >= top.least) for row, p in zip(order, probabilities, strict=True)]
-    assert found.shape == (n, q)
-    assert [found[[i]].indices.tolist() for i in range(n)] == largest
+    assert (found.shape, [found[[i]].indices.tolist() for i in range(n)]) == ((n, q), largest)
     rows = np.repeat(np.arange(n), np.diff(found.indptr))
     assert_allclose(found.data, probabilities[rows, found.indices], rtol=1e-4)
 

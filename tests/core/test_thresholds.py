@@ -48,8 +48,7 @@ def test_candidates_part_probabilities_a_thousandth_apart(p):
 @given(st.floats(2**-10, 0.4375), st.floats(0.5, 1))
 def test_the_threshold_is_in_the_middle_between_what_is_predicted_and_what_is_not(low, high):
     threshold, f1 = pooled_threshold(held(np.float32([[high], [low]]), np.array([[1], [0]]), 1.0))
-    assert f1 == 1
-    assert threshold == pytest.approx((low + high) / 2, rel=1e-3)
+    assert (f1, threshold) == (1, pytest.approx((low + high) / 2, rel=1e-3))
 
 
 @pytest.mark.parametrize("error", [0.0, 0.05])
@@ -127,8 +126,7 @@ def test_macro_thresholds_maximise_the_expected_f1_of_each_label(sixty_fourths):
 
     for k, threshold in enumerate(thresholds):
         best = max(expected_f1(k, t) for t in np.unique(P[:, k]))
-        assert threshold == pytest.approx(best / 2)
-        assert expected_f1(k, threshold) == pytest.approx(best)
+        assert (threshold, expected_f1(k, threshold)) == (pytest.approx(best / 2), pytest.approx(best))
 
 
 def test_macro_thresholds_of_predictions_of_which_some_are_kept():
@@ -136,8 +134,7 @@ def test_macro_thresholds_of_predictions_of_which_some_are_kept():
     P[P < 0.2] = 0
     P[:, 2] = 0
     thresholds = macro_thresholds(P, 0.3)
-    assert thresholds.dtype == np.float32
-    assert thresholds[2] == np.float32(0.3)  # nothing is known of it
+    assert (thresholds.dtype, thresholds[2]) == (np.float32, np.float32(0.3))  # nothing is known of the last
     assert_allclose(macro_thresholds(csr_array(P), 0.3), thresholds, rtol=1e-6)
 
 

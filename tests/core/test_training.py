@@ -108,8 +108,7 @@ def test_model_is_the_same_bytes_whatever_jobs(given):
     (one, report), (two, of_two) = (
         train(Problem(as_features(X), hide(Y, 0.2)), quick(**given), Run(jobs=jobs)) for jobs in (1, 2)
     )
-    assert as_bytes(one) == as_bytes(two)
-    assert report.chosen.c[0] == of_two.chosen.c[0]
+    assert (as_bytes(one), report.chosen.c[0]) == (as_bytes(two), of_two.chosen.c[0])
     assert given.get("cost") in (None, report.chosen.settings.cost)
     for name in ("level_f1", "expected_f1"):
         assert getattr(report, name) == getattr(of_two, name)

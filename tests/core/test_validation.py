@@ -37,8 +37,7 @@ def problem():
 @given(st.integers(1, 60), st.integers(1, 12), st.integers(0, 2**32))
 def test_folds_are_a_partition_into_equal_parts(n, m, seed):
     folds = deal(n, m, seed)
-    assert len(folds) == min(n, m)
-    assert sorted(np.concatenate(folds)) == list(range(n))
+    assert (len(folds), sorted(np.concatenate(folds))) == (min(n, m), list(range(n)))
     assert max(map(len, folds)) - min(map(len, folds)) <= 1
     assert all((np.diff(fold) > 0).all() for fold in folds)
     for fold, again in zip(folds, deal(n, m, seed), strict=True):
@@ -133,5 +132,4 @@ def test_a_level_that_the_next_learns_from_is_learned_by_halves(monkeypatch, fol
     X, Y = linear_problem(300, 6, 4)
     options = Options(levels=levels, folds=folds, epochs=1, c=np.full(4, 0.7), cost=3.0, eta0=2.0, sample=100)
     model, _ = train(Problem(as_features(X), hide(Y, 0.3)), options)
-    assert len(model.levels) == levels
-    assert any(used) == halved
+    assert (len(model.levels), any(used)) == (levels, halved)

@@ -45,8 +45,7 @@ def compressed(lines: list[str]) -> bytes:
 def test_checked_file_is_kept_and_not_fetched_again(rcv1, tiny, content, tmp_path, capsys):
     whole = compressed(LINES)
     rcv1.fetch(tiny, content(whole), tmp_path)
-    assert (tmp_path / NAME).read_bytes() == whole
-    assert names(tmp_path) == {NAME}
+    assert ((tmp_path / NAME).read_bytes(), names(tmp_path)) == (whole, {NAME})
     assert capsys.readouterr().out == f"{tmp_path / NAME}: 3 instances, 3 labels, 4 features\n"
     rcv1.fetch(tiny, content(b""), tmp_path)
     assert capsys.readouterr().out == f"{tmp_path / NAME}: already here\n"
@@ -86,8 +85,7 @@ def test_command_line(rcv1, tiny, content, tmp_path, monkeypatch):
     # No slash at the end of the address, and a folder that does not exist yet.
     base = content(compressed(LINES)).rstrip("/")
     args = ["small", "--base-url", base, "--folder", str(tmp_path / "new" / "rcv1")]
-    assert CliRunner().invoke(rcv1.main, args).exit_code == 0
-    assert names(tmp_path / "new" / "rcv1") == {NAME}
+    assert (CliRunner().invoke(rcv1.main, args).exit_code, names(tmp_path / "new" / "rcv1")) == (0, {NAME})
     again = CliRunner().invoke(rcv1.main, args)
     assert (again.exit_code, again.stderr) == (0, "")
     assert "already here" in again.stdout

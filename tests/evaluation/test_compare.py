@@ -37,8 +37,7 @@ def test_scores_at_the_threshold_are_predicted():
     scores = csr_array((np.array([0.7, 0.69, 0.0], np.float32), [1, 4, 5], [0, 1, 1, 3]), shape=(3, 6))
     labels = labels_from_scores(scores, 0.7)
     assert (labels.indices.tolist(), labels.indptr.tolist()) == ([1], [0, 1, 1, 1])
-    assert scores.nnz == 3
-    assert labels_from_scores(scores, 0.0).nnz == 3
+    assert (scores.nnz, labels_from_scores(scores, 0.0).nnz) == (3, 3)
 
 
 def test_memory_does_not_grow_with_instances_times_labels(tmp_path):

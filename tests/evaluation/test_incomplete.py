@@ -32,8 +32,7 @@ def test_c_of_one_changes_nothing():
 
 def test_precision_above_one_is_cut():
     estimate = corrected(np.array([3, 3]), np.array([4, 6]), np.array([6, 6]), c=0.5)
-    assert estimate.precision.tolist() == [1, 1]
-    assert estimate.recall.tolist() == [0.5, 0.5]
+    assert (estimate.precision.tolist(), estimate.recall.tolist()) == ([1, 1], [0.5, 0.5])
     assert estimate.f1 == pytest.approx([2 / 3, 2 / 3])
     found = api_metrics([[1, 1], [1, 1], [0, 1]], [[1, 0], [0, 1], [0, 0]], c=0.5, intervals=True)
     assert found["macro_f1"] == pytest.approx((2 / 3 + 1 / 2) / 2)  # the mean of the F1 of labels

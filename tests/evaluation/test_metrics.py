@@ -56,10 +56,8 @@ def test_largest_labels_take_no_memory():
     predicted = csr_array((ones, (rows, [largest, 7, largest])), shape=(3, largest + 1))
     counts = LabelSetMetrics()
     counts.add(truth, predicted)
-    assert counts.labels.tolist() == [5, 7, largest]
-    assert counts.true_positives.tolist() == [0, 0, 1]
-    assert counts.predicted.tolist() == [0, 1, 2]
-    assert counts.support.tolist() == [1, 0, 2]
+    assert (counts.labels.tolist(), counts.true_positives.tolist()) == ([5, 7, largest], [0, 0, 1])
+    assert (counts.predicted.tolist(), counts.support.tolist()) == ([0, 1, 2], [1, 0, 2])
 
 
 def simulated(n=20_000, q=4, c=1.0):

@@ -54,19 +54,15 @@ NOTHING = "make: 'news.tags' is up to date."
 @pytest.mark.slow  # trainings in processes, with default options
 def test_make_does_what_is_needed_and_no_more(make, shell, tmp_path):
     tags = tmp_path / "news.tags"
-    assert make() == [TRAINED, PREDICTED]
-    assert tags.read_text() == "1\n2\n"
+    assert (make(), tags.read_text()) == ([TRAINED, PREDICTED], "1\n2\n")
     (tmp_path / "news.svm").write_text(OTHER_NEWS)
-    assert make() == [TRAINED, PREDICTED]
-    assert tags.read_text() == "3\n4\n"
+    assert (make(), tags.read_text()) == ([TRAINED, PREDICTED], "3\n4\n")
     assert make() == [NOTHING]
     (tmp_path / "news.svm").write_text(NEWS)
     shell("mpu", "train", "news.svm", "--quiet")
-    assert make() == [PREDICTED]
-    assert tags.read_text() == "1\n2\n"
+    assert (make(), tags.read_text()) == ([PREDICTED], "1\n2\n")
     (tmp_path / "new.svm").write_text(" 2:1\n")
-    assert make() == [PREDICTED]
-    assert tags.read_text() == "2\n"
+    assert (make(), tags.read_text()) == ([PREDICTED], "2\n")
     assert make() == [NOTHING]
 
 

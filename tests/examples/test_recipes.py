@@ -25,13 +25,11 @@ def test_make_goes_on_with_the_present_model_where_the_new_one_is_worse(shell, p
         result = shell("make", "--no-print-directory", "-f", "Makefile.nightly", "news.tags")
         return [line for line in result.stdout.splitlines() if line.startswith("mpu train")]
 
-    assert len(made()) == 1
-    assert made() == []
+    assert (len(made()), made()) == (1, [])
     model, tags = (place / "news.mpu" / "manifest.json").read_bytes(), (place / "news.tags").read_bytes()
     (place / "news.svm").write_text("2 1:1\n1 2:1\n" * 45)  # which is wrong
     (place / "new.svm").write_text(" 2:1\n")
-    assert len(made()) == 1
-    assert (place / "news.mpu" / "manifest.json").read_bytes() == model
+    assert (len(made()), (place / "news.mpu" / "manifest.json").read_bytes()) == (1, model)
     assert (place / "news.tags").read_bytes() != tags
     assert made() == []  # it is not trained again
 
@@ -127,8 +125,7 @@ def test_the_service_runs_where_its_unit_says(news):
     assert night() == 0
     (news / "bad.svm.gz").replace(news / "news.svm.gz")
     assert night() == 3
-    assert unit["SuccessExitStatus"] == ["3 75"]
-    assert unit["User"] == ["news"]
+    assert (unit["SuccessExitStatus"], unit["User"]) == (["3 75"], ["news"])
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")

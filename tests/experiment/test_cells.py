@@ -60,8 +60,7 @@ def test_a_label_that_training_lost_counts_as_missed():
     design = Design((BR,), (0.0,), (20,), folds=4, run_folds=4)
     missed = [i for i, rows in enumerate(deal(20, 4, 0)) if 7 in rows]
     row = run_cell(design, data, missed[0])
-    assert row["micro_f1"] == pytest.approx(2 * 5 / (5 + 6))
-    assert row["macro_f1"] == pytest.approx(1 / 2)
+    assert (row["micro_f1"], row["macro_f1"]) == (pytest.approx(2 * 5 / (5 + 6)), pytest.approx(1 / 2))
 
 
 def test_a_tuned_threshold_is_better_than_one_half_where_labels_are_missing():
@@ -85,8 +84,7 @@ def test_every_method_learns_from_scaled_features_if_their_sizes_differ_much(met
 def test_test_folds_are_a_partition_with_complete_labels():
     data = problem()
     tests = [DESIGN.split(data, Cell("br", 0.5, fold, 60))[1] for fold in range(3)]
-    assert sum(map(len, tests)) == 60
-    assert sum(test.labels.nnz for test in tests) == data.labels.nnz
+    assert (sum(map(len, tests)), sum(test.labels.nnz for test in tests)) == (60, data.labels.nnz)
     rows = {tuple(row) for test in tests for row in test.features.toarray().tolist()}
     assert rows == {tuple(row) for row in data.features.toarray().tolist()}
 

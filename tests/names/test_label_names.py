@@ -38,8 +38,7 @@ def test_a_name_is_shown_where_nothing_else_is_called_so(found):
 
 @pytest.mark.parametrize("digits", ["7", "0007", "0" * 5000 + "7"])
 def test_a_number_may_have_any_zeros_before_it(digits):
-    assert LabelNames.of({1: ["news"]}).number(digits) == 7
-    assert label_of(digits, None) == 7
+    assert (LabelNames.of({1: ["news"]}).number(digits), label_of(digits, None)) == (7, 7)
     with refused(ValueError):
         LabelNames.of({1: ["7"]}).number(digits)
 
@@ -84,8 +83,7 @@ def test_an_accent_may_be_a_character_of_its_own():
     assert LabelNames.of({1: [apart]}).number(composed) == LabelNames.of({1: [composed]}).number(apart) == 1
     both = LabelNames.of({1: [composed], 2: ["x", apart], 3: [apart]})
     assert [both.written(number) for number in (1, 2, 3)] == [f"{composed} (1)", "x", f"{apart} (3)"]
-    assert both.shown(3) == both.written(3)
-    assert both.number(f"{composed} (3)") == 3
+    assert (both.shown(3), both.number(f"{composed} (3)")) == (both.written(3), 3)
 
 
 lines = st.lists(st.lists(odd, min_size=1, max_size=3).map("\t".join), min_size=1, max_size=9)

@@ -36,15 +36,13 @@ def names_of(path, labels=LABELS, **how):
 
 def test_labels_count_from_one_or_from_zero(file):
     path = file("a\nb\nc\n")
-    assert names_of(path)[1] == ("a",)
-    assert names_of(path, [0, 2])[0] == ("a",)
+    assert (names_of(path)[1], names_of(path, [0, 2])[0]) == (("a",), ("a",))
     assert names_of(path, [1, 2], zero_based=True)[0] == ("a",)
     assert names_of(file("0\ta\n1\tb\n"), [1])[0] == ("a",)  # numbers are those of the data
 
 
 def test_more_names_than_labels_and_labels_without_a_name_are_no_error(file):
-    assert len(names_of(file("a\n\nc\nd\n"))) == 4
-    assert len(names_of(file("1\ta\n9\tb\n"))) == 2
+    assert (len(names_of(file("a\n\nc\nd\n"))), len(names_of(file("1\ta\n9\tb\n")))) == (4, 2)
 
 
 @pytest.mark.parametrize(
@@ -58,8 +56,7 @@ def test_numbers_of_another_base_are_warned_of(file, caplog, labels, is_warned_o
 def test_a_label_without_name_whose_number_is_a_name_keeps_its_number(file):
     names = Naming(file("1\t3\n2\tb\n")).names_of(LABELS, "news.svm")
     assert [names.written(label) for label in LABELS.tolist()] == ["3 (1)", "b", "3"]
-    assert [names.number(text) for text in ("3 (1)", "b", "3")] == [1, 2, 3]
-    assert names.shown(1) == "3 (1)"
+    assert ([names.number(text) for text in ("3 (1)", "b", "3")], names.shown(1)) == ([1, 2, 3], "3 (1)")
 
 
 def test_names_beside_the_data(file, tmp_path, caplog):

@@ -171,8 +171,7 @@ def test_what_is_written_reads_back(tmp_path_factory, decided, with_probability,
     decisions = read([path])
     answered = sorted((cell, verdict, source) for cell, (verdict, source, _) in decided.items() if verdict)
     expected = [(*cell, verdict == "yes", source == "sample") for cell, verdict, source in answered]
-    assert cells(decisions) == expected
-    assert decisions.checksums == (checksum,)
+    assert (cells(decisions), decisions.checksums) == (expected, (checksum,))
     assert decisions.reviewer.tolist() == ["=yes and" if true else "=no and" for _, _, true, _ in expected]
 
 
@@ -226,8 +225,7 @@ def test_what_both_files_have_of_one_person_is_no_agreement_of_two(file, caplog)
     decisions = read([first, second])
     assert "agree on 1 of the 2 labels of instances that both decide" in caplog.text
     assert cells(decisions) == [(0, 5, True, False), (1, 5, False, False)]
-    assert decisions.reviewer.tolist() == ["Anna", ""]
-    assert decisions.probability[0] == 0.5
+    assert (decisions.reviewer.tolist(), decisions.probability[0]) == (["Anna", ""], 0.5)
 
 
 def test_a_closed_instance_contradicts_a_label_that_another_file_adds(file, caplog):

@@ -62,12 +62,10 @@ def test_a_sample_that_is_not_closed_and_a_suggestion_that_is_are_no_sample(revi
 
 def test_a_label_that_is_annotated_nowhere_is_new_where_it_is_true(review):
     reviewed = review("1\t5\tyes\tsample", "2\t5\tno\tsample", "2\t6\tno\tsample")
-    assert reviewed.ids.tolist() == [1, 3, 5, 7]
-    assert reviewed.review.new_labels == [5]
+    assert (reviewed.ids.tolist(), reviewed.review.new_labels) == ([1, 3, 5, 7], [5])
     assert reviewed.labels.toarray()[:, 2].tolist() == [0, 0, 0, 0]
     assert reviewed.labels.toarray()[:, 3].tolist() == [0, 0, 0, 1]
-    assert reviewed.verified.verdicts()[:, 2].tolist() == [1, 2, 0, 0]
-    assert reviewed.review.unused == 1
+    assert (reviewed.verified.verdicts()[:, 2].tolist(), reviewed.review.unused) == ([1, 2, 0, 0], 1)
 
 
 def test_the_checksum_of_the_data_is_taken_and_another_is_refused(review, news, tmp_path):

@@ -133,8 +133,7 @@ def test_the_limit_of_blas_lasts_until_the_last_run_is_done(two_blas_threads):
     first.__exit__(None, None, None)
     during = blas_threads()
     second.__exit__(None, None, None)
-    assert during == {1}
-    assert blas_threads() == {2}
+    assert (during, blas_threads()) == ({1}, {2})
 
 
 @pytest.mark.slow

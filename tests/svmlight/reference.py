@@ -115,5 +115,4 @@ def assert_same(first: Dataset, second: Dataset) -> None:
         assert ours.shape == theirs.shape
         assert np.array_equal(ours.indptr, theirs.indptr)
         assert np.array_equal(ours.indices, theirs.indices)
-        assert ours.data.dtype == theirs.data.dtype
-        assert ours.data.tobytes() == theirs.data.tobytes()
+        assert (ours.data.dtype, ours.data.tobytes()) == (theirs.data.dtype, theirs.data.tobytes())

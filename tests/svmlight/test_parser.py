@@ -92,8 +92,6 @@ def test_values_are_bit_for_bit_those_of_scikit_learn():
 
 def test_shapes_and_types():
     dataset = parse_block(b"4 9:1\n\n", 1, "file")
-    assert dataset.labels.shape == (2, 5)
-    assert dataset.features.shape == (2, 10)
-    assert dataset.labels.dtype == bool
-    assert dataset.features.dtype == np.float32
+    assert (dataset.labels.shape, dataset.features.shape) == ((2, 5), (2, 10))
+    assert (dataset.labels.dtype, dataset.features.dtype) == (bool, np.float32)
     assert dataset.features.indices.dtype == dataset.features.indptr.dtype == np.int32

@@ -105,8 +105,7 @@ def test_the_report_says_how_many_of_each(run, books, tmp_path, options):
 def test_names_of_a_thesaurus_are_stemmed_by_their_language(run, books, tmp_path):
     lines = "uri,label_en,label_de", "https://e.org/1,Gardens,Gärten", "https://e.org/2,City,Stadt", ""
     (tmp_path / "t.csv").write_text("\n".join(lines))
-    report = books("--labels", tmp_path / "t.csv", "--language", "en,de", "--ngrams", "1-1")
-    assert report["labels"] == 2
+    assert books("--labels", tmp_path / "t.csv", "--language", "en,de", "--ngrams", "1-1")["labels"] == 2
     names = (tmp_path / "b.text" / "labels").read_text().splitlines()
     assert names == ["Gardens\tGärten\thttps://e.org/1", "City\tStadt\thttps://e.org/2"]
     features = (tmp_path / "b.text" / "features").read_text().split("\n")

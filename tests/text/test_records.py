@@ -25,8 +25,7 @@ def test_named_fields_and_several_texts():
 
 
 def test_a_table(tmp_path):
-    data = b"id,text,tags\n1,one,a;b\n2,,\n"
-    found = list(RecordReader(io.BytesIO(data), "in", "csv", Fields()))
+    found = list(RecordReader(io.BytesIO(b"id,text,tags\n1,one,a;b\n2,,\n"), "in", "csv", Fields()))
     assert found == [Record(2, "one", ("a", "b"), "1", False), Record(3, "", (), "2", False)]
 
 

@@ -62,8 +62,7 @@ def test_every_format_of_skos(tmp_path, suffix):
     assert of_lacking.startswith("1 concept of 5 in ")
     assert of_lacking.endswith(": no name in 'en', so that in another language is used")
     assert of_deprecated.startswith("1 deprecated concept of ")
-    assert labels.names == ENGLISH
-    assert labels.broader.next_broader() == {1: (2,), 5: (2,)}
+    assert (labels.names, labels.broader.next_broader()) == (ENGLISH, {1: (2,), 5: (2,)})
     tags = "Appel", "Pear", "<https://example.org/nut>", "Pome"
     assert [labels.number(tag) for tag in tags] == [1, 5, 3, None]
 
@@ -225,8 +224,7 @@ TAGS_BY_ID = {
 
 def test_a_file_of_names(tmp_path, file):
     labels = read_labels(file("\ufeffOne\tEins\t Uno \r\n\n Three \nOne\nEins\n".encode(), "names"))
-    assert labels.names == [("One", "Eins", "Uno"), (), ("Three",), (), ("Eins",)]
-    assert labels.shared == 1
+    assert (labels.names, labels.shared) == ([("One", "Eins", "Uno"), (), ("Three",), (), ("Eins",)], 1)
     assert [labels.number(name) for name in ("One", "Uno", "Three", "Eins", "one", "")] == [1, 1, 3, 5, None, None]
     assert labels.add("Six") == 6 == labels.number("Six")
     (tmp_path / "again").write_text(labels.lines(), encoding="utf-8")

@@ -54,8 +54,7 @@ def test_large_collections_cost_what_is_known_of_them():
     where = rng.integers(n, size=1000), rng.integers(q, size=1000)
     verified = VerifiedLabels.of((n, q), true=where, complete=np.arange(0, n, 2))
     part = LabelFrequency.of(0.5, (n, q), verified).rows(np.arange(1, n, 4)).block(slice(64, 128))
-    assert part.of_cells(slice(0, 10)).shape == (10, 64)
-    assert verified.cells.nnz == 1000
+    assert (part.of_cells(slice(0, 10)).shape, verified.cells.nnz) == ((10, 64), 1000)
 
 
 def test_complete_instances_by_number_or_by_truth_value():

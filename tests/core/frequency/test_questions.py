@@ -178,8 +178,7 @@ def test_what_people_say_of_c_has_what_it_rests_on():
     some = replace(cells, columns=np.array([0, 2, 3]))
     found = from_people(Problem(of_five, of_five), answered=(some, answers))
     assert (found.answers, found.yes, found.instances) == (60, answers.true.sum(), 0)
-    assert found.rates.shape == (5,)
-    assert found.basis == "60 answers"
+    assert (found.rates.shape, found.basis) == ((5,), "60 answers")
     assert found.limits[0] < found.interval[0] < found.c < found.interval[1] < found.limits[1]
     rows = np.arange(40)
     verified = complete_review(Y, rows)
