@@ -18,6 +18,7 @@ from mpu_cli import (
     out_of_fold,
     unannotated_posterior,
 )
+from tests.conftest import ROOT
 from tests.core.simulated import linear_problem
 from tests.golden import refused
 from tests.slow import slow, slow_uncompiled
@@ -58,6 +59,19 @@ def test_all_names_are_there_and_documented():
 def test_parameters_are_described_without_files_options_and_placeholders_of_commands(name):
     described = getattr(mpu_cli, name).__doc__.partition("Parameters")[2].partition("Attributes")[0]
     assert not re.search(r"\bfile\b|--[a-z]|\bN\b|\w-\n", described)
+
+
+@slow_uncompiled
+def test_the_example_at_a_glance_is_true(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "guide" / "python.md").read_text()
+    block = next(block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if ">>>" not in block)
+    rng = np.random.default_rng(0)
+    truth = rng.random((500, 2)) < 0.4
+    X = truth + rng.normal(scale=0.1, size=truth.shape)
+    data = {"X": X, "S": truth & (rng.random(truth.shape) < 0.6), "X_new": X[:3]}
+    exec(block, data)
+    assert (tmp_path / "news.mpu" / "manifest.json").exists()
 
 
 def test_a_keyword_that_nobody_knows_is_refused(halved):
