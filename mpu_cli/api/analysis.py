@@ -79,7 +79,7 @@ def estimate_c(
     scores : array_like, shape (n, q), optional
         Pr(s=1 | x), of being annotated, from any classifier of annotated against unannotated that has not seen the
         instance, as by `sklearn.model_selection.cross_val_predict`; not Pr(y=1 | x), of being true, as by `out_of_fold`
-        or `calibrate`. bbe uses their order and log odds; e1, e2 and e3 refuse scores that are clearly too large.
+        or `calibrate`. bbe uses only their order; e1, e2 and e3 refuse scores that are clearly too large.
     per_label : bool
         Whether to return c of each label: the overall c, unless labels clearly differ.
     method : {"bbe", "e1", "e2", "e3"}

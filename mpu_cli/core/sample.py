@@ -418,7 +418,8 @@ def estimate_frequency(
     verified = sample.verified
     if population.answers is not None and verified is not None:  # from annotations alone
         verified = replace(verified, cells=only_entries(verified.cells, verified.cells.data != Verdict.FALSE))
-    cells = CountedCells.of(probabilities, sample.labels, verified, fold_numbers(sample.fold_rows), of_all_labels)
+    folds = fold_numbers(sample.fold_rows)
+    cells = CountedCells.of(probabilities, sample.labels, verified, folds, of_all_labels, scores is None)
     cells = cells.of_labels(np.arange(len(sample.columns))[sample.pool])
     is_of_some = read < 1 and population.groups is None
     if is_of_some:  # c comes from the instances with labels
@@ -477,4 +478,5 @@ def estimate_out_of_fold(
     """
     sample = Sample(Instances(Features.of(X), S, kin=kin_of(X)), options.sample, options.folds, run)
     probabilities = sample.naive_probabilities(tick)
-    return estimate(CountedCells.of(probabilities, sample.labels, folds=fold_numbers(sample.fold_rows)), method)
+    folds = fold_numbers(sample.fold_rows)
+    return estimate(CountedCells.of(probabilities, sample.labels, folds=folds, is_linear=True), method)

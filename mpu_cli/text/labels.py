@@ -179,7 +179,7 @@ def read_thesaurus(source: str | Path, language: str | None = None) -> tuple[Lab
         raise InputError(source, f"has no concept; expected: {expected}")
     current = [concept for concept in concepts if not concept.deprecated]
     deprecated = [concept for concept in concepts if concept.deprecated]
-    counts = Counter(code.split("-")[0] for concept in concepts for code in concept.names if code)
+    counts = Counter(chain.from_iterable({code.split("-")[0] for code in one.names if code} for one in concepts))
     usual = min(counts, key=lambda code: (-counts[code], code), default="")  # the language of most preferred names
     wanted = [usual] if language is None else [code.strip().lower() for code in language.split(",")]
     languages = sorted({code for concept in concepts for code in concept.names if code})

@@ -15,6 +15,7 @@ docs/choices/label-frequency.md has the measurements.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -168,9 +169,11 @@ class CountedCells:
     probabilities: np.ndarray  # float32, shape (n, q)
     annotated: np.ndarray  # bool, shape (n, q): the annotated ones among those left to chance
     left_to_chance: np.ndarray  # bool, shape (n, q): the cells that count
+    not_ignored: np.ndarray  # bool, shape (n, q): the cells that count, and those found to be false
     folds: np.ndarray | None = None  # int, shape (n,): the fold of each instance; None: random folds
     # The probabilities, calibrated; None: only a `label_cap` of 1 is noticed
     calibrated: np.ndarray | None = None
+    is_linear: bool = False  # whether a linear model gave the probabilities: its log odds do not end at those of c
 
     @classmethod
     def of(
@@ -180,14 +183,16 @@ class CountedCells:
         verified: VerifiedLabels | None = None,
         folds: np.ndarray | None = None,
         calibrated: np.ndarray | None = None,
+        is_linear: bool = False,
     ) -> "CountedCells":
         """Leave out cells whose annotation was not left to chance."""
         annotated = labels.toarray().astype(bool)
-        if verified is None:
-            every = np.broadcast_to(True, annotated.shape)
-            return cls(probabilities, annotated, every, folds, calibrated)
-        by_chance = verified.left_to_chance().verdicts() == Verdict.UNKNOWN
-        return cls(probabilities, annotated & by_chance, by_chance, folds, calibrated)
+        by_chance = not_ignored = np.broadcast_to(True, annotated.shape)
+        if verified is not None:
+            verdicts = verified.left_to_chance().verdicts()
+            by_chance = verdicts == Verdict.UNKNOWN
+            not_ignored = by_chance | (verdicts == Verdict.FALSE)
+        return cls(probabilities, annotated & by_chance, by_chance, not_ignored, folds, calibrated, is_linear)
 
     def informative(self) -> np.ndarray:
         """Return the columns of labels that are not annotated in (nearly) all instances; all columns if all are."""
@@ -205,14 +210,14 @@ class CountedCells:
 
     def rows(self, rows: np.ndarray) -> "CountedCells":
         """Return the cells of the given instances."""
-        return replace(self, **{name: part[rows] for name, part in vars(self).items() if part is not None})
+        return replace(self, **{name: part[rows] for name, part in vars(self).items() if isinstance(part, np.ndarray)})
 
     def of_labels(self, columns: np.ndarray) -> "CountedCells":
         """Return the cells of the given labels."""
         if len(columns) == self.annotated.shape[1]:
             return self
-        of_cells = {name: part[:, columns] for name, part in vars(self).items() if part is not None and part.ndim == 2}
-        return replace(self, **of_cells)
+        parts: dict[str, Any] = {name: part for name, part in vars(self).items() if isinstance(part, np.ndarray)}
+        return replace(self, **{name: part[:, columns] for name, part in parts.items() if part.ndim == 2})
 
     def label(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the probabilities and annotations of one label."""
@@ -255,7 +260,7 @@ def estimate(cells: CountedCells, method: str = "bbe", seed: int = 0) -> Frequen
     least = np.count_nonzero(cells.annotated) / np.count_nonzero(cells.left_to_chance)
     low, highest = max(low, least), min(max(highest, least), 1.0)
     # Where the share still rises with the score in the bins, they are impure.
-    ceiling = common_ceiling(cells.label, cells.most_annotated(_FEWEST_OF_CEILING))
+    ceiling = common_ceiling(cells.label, cells.most_annotated(_FEWEST_OF_CEILING) if cells.is_linear else [])
     if lift < 1:  # the less the bins stand out, the less they show besides a lower bound
         c, highest = lift * c + (1 - lift) * (low + 1) / 2, 1 - max(2 * lift - 1, 0) * (1 - highest)
     elif ceiling[0] > c:
@@ -334,7 +339,7 @@ def _pooled(counts: np.ndarray) -> _BestBins:
 
 
 def _lift(best: _BestBins, cells: CountedCells) -> float:
-    base = cells.annotated[:, best.labels].sum() / np.count_nonzero(cells.left_to_chance[:, best.labels])
+    base = cells.annotated[:, best.labels].sum() / np.count_nonzero(cells.not_ignored[:, best.labels])
     is_nearly_complete = best.c >= NEARLY_COMPLETE and best.lowest >= base
     return 1.0 if is_nearly_complete else min(float(best.lowest / (_PREDICTABLE_LIFT * base)), 1.0)
 

@@ -3,8 +3,8 @@
 "Learning Classifiers from Only Positive and Unlabeled Data", Section 2: if the annotated instances are a random share
 c = Pr(s=1 | y=1) of the true ones, g(x) = Pr(s=1 | x) is c Pr(y=1 | x). So g is an ordinary classifier of annotated
 against other instances, c is estimated from its values on held-out instances, and a label is predicted if
-g(x) / c >= 0.5. Choices that the paper leaves open, and its Section 3: docs/choices/baselines.md, "Choices of Elkan and
-Noto's method".
+g(x) / c >= 0.5. Its Section 3, and choices that it leaves open:
+docs/choices/baselines.md, "Choices of Elkan and Noto's method".
 """
 
 from dataclasses import replace

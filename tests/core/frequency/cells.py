@@ -16,5 +16,6 @@ def estimate(
     verified: VerifiedLabels | None = None,
     folds: np.ndarray | None = None,
     calibrated: np.ndarray | None = None,
+    is_linear: bool = False,
 ) -> FrequencyEstimate:
-    return estimators.estimate(CountedCells.of(P, S, verified, folds, calibrated), method, seed)
+    return estimators.estimate(CountedCells.of(P, S, verified, folds, calibrated, is_linear), method, seed)

@@ -170,8 +170,16 @@ def test_few_instances_that_surely_have_a_label_show_that_the_best_bin_lacks_pur
 @pytest.mark.parametrize("c", [0.8, 0.5])
 def test_where_the_share_annotated_still_rises_at_the_highest_scores_c_may_be_higher(c):
     P = c * expit(np.random.default_rng(0).normal(-4, 1, (3000, 10)))
-    low, high = estimate(np.float32(P), as_labels(np.random.default_rng(1).random(P.shape) < P)).interval
+    low, high = estimate(P, as_labels(np.random.default_rng(1).random(P.shape) < P), is_linear=True).interval
     assert low <= c <= high
+
+
+@pytest.mark.parametrize("c", [0.8, 0.5, 0.25])
+def test_log_odds_of_given_scores_may_end_at_those_of_c(c):
+    P = c * expit(np.random.default_rng(0).normal(-2, 4, (6000, 5)))
+    found = estimate(P, as_labels(np.random.default_rng(1).random(P.shape) < P))
+    assert found.predictable
+    assert found.c == pytest.approx(c, rel=0.1)
 
 
 def test_interval_is_that_of_the_seed():
