@@ -19,8 +19,6 @@ _CONVERGED = 1e-3
 _ROUNDING = 1e-9
 # Labels fitted at a time.
 _LABELS = 400
-# With fewer bins, as of trees or nearest neighbours, many scores are equal: how the share rises with them is unknown.
-_FEWEST_BINS = 30
 
 # The probabilities and annotations of a label, by its column.
 OfLabel = Callable[[int], tuple[np.ndarray, np.ndarray]]
@@ -36,14 +34,12 @@ def likelihoods(label: OfLabel, columns: Sequence[int]) -> np.ndarray:
 
 
 def common_ceiling(label: OfLabel, columns: Sequence[int]) -> list[float]:
-    """Return the 5, 50 and 95 % quantiles of a ceiling that all these labels share; 0 if too many scores are equal."""
+    """Return the 5, 50 and 95 % quantiles of a ceiling that all these labels share; 0 without labels."""
     bins = _bins(label, columns)
-    shown = bins[:, np.count_nonzero(bins[1], axis=1) >= _FEWEST_BINS]
-    if not shown.size:
+    if not bins.size:
         return [0.0, 0.0, 0.0]
-    logs = np.log(np.maximum(_likelihoods(shown), np.finfo(float).tiny)).sum(axis=1, keepdims=True)
-    found: list[float] = quantiles(np.exp(logs - logs.max()), [0.05, 0.5, 0.95])[:, 0].tolist()
-    return found
+    logs = np.log(np.maximum(_likelihoods(bins), np.finfo(float).tiny)).sum(axis=1, keepdims=True)
+    return list(map(float, quantiles(np.exp(logs - logs.max()), [0.05, 0.5, 0.95])[:, 0]))
 
 
 def quantiles(likelihood: np.ndarray, shares: list[float]) -> np.ndarray:

@@ -15,7 +15,6 @@ docs/choices/label-frequency.md has the measurements.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -49,8 +48,8 @@ _MOST_ABOVE_CAP, _MANY_ABOVE_CAP, _PAIRS = 0.01, 0.15, 3
 NEARLY_ALL = 0.95
 # A label with fewer annotations has no estimate of its own.
 FEWEST_ANNOTATIONS = 50
-# Ceilings are fitted for at most this many labels, those with most annotations. Of all labels, those with fewer than
-# five annotations are left out: if they were ten, many of the others would have that many by chance.
+# Ceilings are fitted for at most this many labels, those with most annotations. With fewer than five, a label is left
+# out; with ten as the least, many of the others would have that many by chance.
 _MOST_LABELS, _FEWEST_OF_CEILING = 400, 5
 METHODS = "bbe", "e1", "e2", "e3"
 # With fewer instances, thresholds predict all labels, or intervals of c say that it is sure.
@@ -210,14 +209,13 @@ class CountedCells:
 
     def rows(self, rows: np.ndarray) -> "CountedCells":
         """Return the cells of the given instances."""
-        return replace(self, **{name: part[rows] for name, part in vars(self).items() if isinstance(part, np.ndarray)})
+        return replace(self, **{name: part[rows] for name, part in vars(self).items() if np.ndim(part)})
 
     def of_labels(self, columns: np.ndarray) -> "CountedCells":
         """Return the cells of the given labels."""
         if len(columns) == self.annotated.shape[1]:
             return self
-        parts: dict[str, Any] = {name: part for name, part in vars(self).items() if isinstance(part, np.ndarray)}
-        return replace(self, **{name: part[:, columns] for name, part in parts.items() if part.ndim == 2})
+        return replace(self, **{name: part[:, columns] for name, part in vars(self).items() if np.ndim(part) == 2})
 
     def label(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the probabilities and annotations of one label."""
