@@ -48,8 +48,7 @@ _MOST_ABOVE_CAP, _MANY_ABOVE_CAP, _PAIRS = 0.01, 0.15, 3
 NEARLY_ALL = 0.95
 # A label with fewer annotations has no estimate of its own.
 FEWEST_ANNOTATIONS = 50
-# Ceilings are fitted for at most this many labels, those with most annotations. With fewer than five, a label is left
-# out; with ten as the least, many of the others would have that many by chance.
+# Ceilings are fitted for at most this many labels, with at least five annotations: many have ten by chance.
 _MOST_LABELS, _FEWEST_OF_CEILING = 400, 5
 METHODS = "bbe", "e1", "e2", "e3"
 # With fewer instances, thresholds predict all labels, or intervals of c say that it is sure.
