@@ -30,15 +30,16 @@ def likelihoods(label: OfLabel, columns: Sequence[int]) -> np.ndarray:
 
     Returns: float64, shape (G, r).
     """
-    return _likelihoods(_bins(label, columns))
+    bins = _bins(label, columns)
+    parts = range(0, len(columns), _LABELS)
+    return np.hstack([_likelihood(*bins[:, start : start + _LABELS]) for start in parts])
 
 
 def common_ceiling(label: OfLabel, columns: Sequence[int]) -> list[float]:
     """Return the 5, 50 and 95 % quantiles of a ceiling that all these labels share; 0 without labels."""
-    bins = _bins(label, columns)
-    if not bins.size:
+    if not columns:
         return [0.0, 0.0, 0.0]
-    logs = np.log(np.maximum(_likelihoods(bins), np.finfo(float).tiny)).sum(axis=1, keepdims=True)
+    logs = np.log(np.maximum(likelihoods(label, columns), np.finfo(float).tiny)).sum(axis=1, keepdims=True)
     return list(map(float, quantiles(np.exp(logs - logs.max()), [0.05, 0.5, 0.95])[:, 0]))
 
 
@@ -51,11 +52,6 @@ def quantiles(likelihood: np.ndarray, shares: list[float]) -> np.ndarray:
     posterior = likelihood * CEILINGS[:, None]  # the grid is logarithmic
     below = np.cumsum(posterior / posterior.sum(axis=0), axis=0)
     return np.transpose([np.interp(shares, of_label, edges) for of_label in below.T])
-
-
-def _likelihoods(bins: np.ndarray) -> np.ndarray:
-    parts = range(0, bins.shape[1], _LABELS)
-    return np.hstack([_likelihood(*bins[:, start : start + _LABELS]) for start in parts])
 
 
 def _likelihood(z: np.ndarray, size: np.ndarray, positives: np.ndarray) -> np.ndarray:
