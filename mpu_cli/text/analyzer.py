@@ -195,6 +195,7 @@ _WITHOUT_BLANKS = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\u108f\u1780-\u17d3\u3005-\u3007\u3041-\u3096"
     "\u309d-\u309f\u30a1-\u30fa\u30fc-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
 )
+_SELECTORS = re.compile("[\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")  # of a letter's variant
 _KEPT_STEMS = 1 << 17
 _LONGEST_STEMMED = 200  # for some words, Snowball's time is quadratic in the length
 _TITLE_ENDS = {LINE: re.compile(r"\n"), DASH: re.compile(r"\s[-\u2013\u2014]\s")}
@@ -209,9 +210,9 @@ Analyzer = Callable[[str], Iterator[str]]
 def analyzer_of(options: TextOptions) -> Analyzer:
     """Return the function that splits a text into its terms, with repetitions.
 
-    Texts are normalised to Unicode's NFKC and to lower case. Words have at least two characters, which may be vowel
-    signs and accents, and are stemmed if they have at most 200. In scripts without blanks between words, pairs of
-    adjacent letters stand for them, or a single letter between others.
+    Texts are normalised to Unicode's NFKC and to lower case, without variation selectors. Words have at least two
+    characters, which may be vowel signs and accents, and are stemmed if they have at most 200. In scripts without
+    blanks between words, pairs of adjacent letters stand for them, or a single letter between others.
 
     `options`: its `stem` is `NO_STEMS`, or languages. With several, each text is stemmed in its own language, or in the
     first one if its language is unclear.
@@ -235,7 +236,7 @@ def analyzer_of(options: TextOptions) -> Analyzer:
 
 
 def _words(text: str) -> list[str]:
-    if not _IN_OTHER_SCRIPTS.search(text):
+    if text.isascii() or not _IN_OTHER_SCRIPTS.search(text):
         return _WORD.findall(text)
     word, pair = _patterns()
     return word.findall(pair.sub(r" \1\2\3 ", text))
@@ -243,17 +244,17 @@ def _words(text: str) -> list[str]:
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return the patterns of a word, and of a letter of a script without blanks and the next one.
+    """Return the patterns of a word, and of a letter of a script without blanks and the next one, if there is one.
 
-    The last of several such letters is in no group. Combining marks, which are not in ``\\w``, belong to their words,
-    as do joiners between letters.
+    The last two of several such letters are one match. Combining marks, which are not in ``\\w``, belong to their
+    words, as do joiners between letters.
     """
-    all_others = map(chr, chain(range(0x300, 0x1F000), range(0xE0100, 0xE01F0)))
+    all_others = map(chr, range(0x300, 0x1F000))
     runs = "".join(one if unicodedata.category(one).startswith("M") else " " for one in all_others).split()
     marks = "".join(f"{run[0]}-{run[-1]}" for run in runs)
     letter = rf"[{_WITHOUT_BLANKS}][{marks}]*+"
     word = rf"\w[\w{marks}\u200c\u200d]*[\w{marks}]|[{_WITHOUT_BLANKS}]"
-    pair = rf"({letter})(?=({letter}))|(?<=[{_WITHOUT_BLANKS}]){letter}|({letter})"
+    pair = rf"({letter})(?:(?=({letter})[{_WITHOUT_BLANKS}])|({letter})?)"
     return re.compile(word), re.compile(pair)
 
 
@@ -310,6 +311,7 @@ def _stemmer(language: str) -> Callable[[str], str]:
 
 def _folded(text: str) -> str:
     # Turkish capital I with a dot becomes i with a combining dot.
+    text = text if text.isascii() else _SELECTORS.sub("", text)
     return unicodedata.normalize("NFKC", text).lower().replace("i\u0307", "i")
 
 
