@@ -524,6 +524,27 @@ def test_decisions_that_another_page_has_not_exported_can_be_taken(page, run, ne
     assert page.messages() == []
 
 
+def test_what_other_pages_contradict_each_other_about_stays_undecided(page, run, news, tmp_path):
+    """Page of 1 and 4: music yes, sports yes. Page of 1: music no. A third: sports yes, as the first."""
+    page.press("y", ARROWS["right"], "y")
+    for rows, keys in (("1\t2\t\n", "ne"), ("4\t1\t\n", "y")):
+        (tmp_path / "other.tsv").write_text(HEADER + rows)
+        run.ok("review", news, "--suggestions", tmp_path / "other.tsv", "-o", page.path)
+        page.open()
+        page.press(*keys)
+    run.ok("review", news, "-o", page.path)
+    for said in ("1 decisions on these data", "Other pages contradict each other about 1 rows"):
+        page.open()
+        assert page.text("#notice").startswith(said) and "about 1 rows" in page.text("#notice")
+        for button in page.find_all("#notice button"):
+            button.click()
+        assert [cell[:3] for cell in cells(page.export())] == [(4, 1, True)]
+    page.run("reviews.decide(1, '2', false)")
+    page.open()
+    assert page.text("#notice").startswith("2 decisions")  # the yes of the first page, and that nothing else is true
+    assert page.messages() == []
+
+
 def test_a_full_browser_still_shows_what_it_keeps(page):
     page.press("y")
     page.run(

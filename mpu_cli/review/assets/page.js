@@ -301,14 +301,17 @@ async function importDecisions(file) {
 function offerLeft() {
   const left = reviews.leftElsewhere();
   if (!left.length) return;
-  const here = left.filter(({ instance }) => data.items.some(({ n }) => n === instance));
+  const agreed = left.filter(({ verdict }) => verdict !== undefined);
+  const here = agreed.filter(({ instance }) => data.items.some(({ n }) => n === instance));
   const others = here.filter(({ instance, label }) => reviews.of(instance).has(label)).length;
-  const rest = left.length - here.length;
+  const [rest, contradictory] = [agreed.length - here.length, left.length - agreed.length];
   const all = "mpu review without --suggestions and --sample makes a page of all instances, which can take them.";
-  notify(
-    `${left.length} decisions on these data, made on another page in this browser, were not exported. ` +
-      (rest ? `${rest} of them are on instances that are not on this page: ${all} ` : "")
-  );
+  const sentences = [
+    agreed.length && `${agreed.length} decisions on these data, made on another page in this browser, were not exported.`,
+    rest && `${rest} of them are on instances that are not on this page: ${all}`,
+    contradictory && `Other pages contradict each other about ${contradictory} rows, which stay undecided.`,
+  ];
+  notify(`${sentences.filter(Boolean).join(" ")} `);
   if (!here.length) return;
   const button = element("button", { type: "button", textContent: rest ? "Take the others" : "Take them" });
   button.addEventListener("click", () => {

@@ -150,7 +150,8 @@ class Reviews {
     for (const [label, , , read] of kept) if (read) this.read.set(`${instance} ${label}`, read);
   }
 
-  // What other pages of these data keep in this browser, and have not exported, where it is not decided so here.
+  // What other pages of these data keep in this browser, and have not exported, where it is not decided so here: each
+  // cell once. Its verdict is undefined where they contradict each other; then the rest of the instance is left out.
   leftElsewhere() {
     const [own, ofData] = [`${this.data.key}/`, this.data.key.replace(/[^/]*$/, "")];
     const keys = Object.keys(this.storage ?? {}).filter((key) => key.startsWith(ofData) && !key.startsWith(own));
@@ -161,16 +162,25 @@ class Reviews {
     });
     const isNew = ({ verdict, exported }) => verdict !== null && verdict !== exported;
     const isElse = ({ instance, label, verdict }) => this.of(instance).get(label) !== verdict;
-    return rows.filter((row) => isNew(row) && this.isState(row.label, row.verdict) && isElse(row));
+    const left = new Map();
+    for (const row of rows.filter((row) => isNew(row) && this.isState(row.label, row.verdict) && isElse(row))) {
+      const place = `${row.instance} ${row.label}`;
+      const { keys, verdict } = left.get(place) ?? { ...row, keys: [] };
+      left.set(place, { ...row, keys: [...keys, row.key], verdict: verdict === row.verdict ? verdict : undefined });
+    }
+    for (const { instance, verdict } of left.values()) if (verdict === undefined) left.delete(`${instance} ${STAR}`);
+    return [...left.values()];
   }
 
-  // Take these decisions; to their pages, they count as exported.
+  // Take these decisions; to their pages, what is decided so here counts as exported.
   takeLeft(rows) {
     for (const { instance, label, read } of rows) if (read) this.read.set(`${instance} ${label}`, read);
     this.decideAll(rows);
-    for (const key of new Set(rows.map((row) => row.key))) {
+    for (const [key, instance] of new Map(rows.flatMap(({ keys, instance }) => keys.map((key) => [key, instance])))) {
       const entries = listOf(this.storage?.getItem(key)).filter(Array.isArray);
-      this.store(key, JSON.stringify(entries.map(([label, verdict, , ...read]) => [label, verdict, verdict, ...read])));
+      const isHere = ([label, verdict]) => this.of(instance).get(label) === verdict;
+      const kept = entries.map((entry) => (isHere(entry) ? [entry[0], entry[1], entry[1], ...entry.slice(3)] : entry));
+      this.store(key, JSON.stringify(kept));
     }
   }
 
