@@ -7,6 +7,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count, islice, pairwise
@@ -38,6 +39,7 @@ from mpu_cli.names.lines import cell
 from mpu_cli.names.naming import EVERY_LABEL, IDS, Suggestible, read_ids
 from mpu_cli.runtime.files import State, checksum, refuse_repeated, state_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, blas_on_one_thread, map_ahead
+from mpu_cli.runtime.signals import finally_call
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import as_one, bytes_of, compression_named, file_name, open_output, refuse_unreadable
@@ -308,6 +310,23 @@ def loaded(model: Path, sha256: str) -> TrainedModel:
     return trained
 
 
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Make a directory unless it exists; remove a new one at the end of the ``with`` block if it is still empty."""
+
+    def remove_if_empty() -> None:
+        with suppress(OSError):
+            folder.rmdir()
+
+    is_new = not folder.exists()
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise MpuError(f"{folder}: cannot be made: {error.strerror}; give another -o OUT") from error
+    with finally_call(remove_if_empty) if is_new else nullcontext():
+        yield
+
+
 def command(
     model: Path,
     sources: tuple[str, ...],
@@ -351,12 +370,8 @@ def command(
     to_terminal = output == "-" and sys.stdout.isatty()
     found = Fitness()
     work = bytes_of(as_one(names)) if on is None else len(names)
-    if into_folder:
-        try:
-            Path(output).mkdir(exist_ok=True)
-        except OSError as error:
-            raise MpuError(f"{output}: cannot be made: {error.strerror}; give another -o OUT") from error
-    with (run.quiet() if to_terminal else run).step("predicting", work) as count:
+    folder = _made(Path(output)) if into_folder else nullcontext()
+    with folder, (run.quiet() if to_terminal else run).step("predicting", work) as count:
         if on is not None:
             found = predict_files(model, targets, what, on=on, tick=count, reading=reading, run=run)
         else:
