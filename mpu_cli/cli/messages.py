@@ -288,18 +288,23 @@ def _now(precision: str) -> str:
     return datetime.now(UTC).isoformat(timespec=precision)
 
 
-def _subject() -> dict[str, str]:
-    """Return the command, its model argument, and its first file."""
-    subject: dict[str, str] = {}
-    context = _manner.context
-    if context is None:
-        return {}
+def arguments() -> dict[str, list[str]]:
+    """Return the names of the command's model and data files, without others; empty before its options are read."""
+    found: dict[str, list[str]] = {}
+    if (context := _manner.context) is None:
+        return found
     for argument in context.command.params:
         value = context.params.get(str(argument.name))
-        first = next(iter(value), None) if isinstance(value, tuple) else value
-        if isinstance(argument, click.Argument) and first is not None:
-            subject.setdefault("model" if argument.name == "model" else "file", without_secrets(str(first)))
-    return {"command": str(context.info_name)} | subject
+        names = list(map(str, value)) if isinstance(value, tuple) else [str(value)] * (value is not None)
+        if isinstance(argument, click.Argument) and names:
+            found.setdefault("model" if argument.name == "model" else "file", names)
+    return found
+
+
+def _subject() -> dict[str, str]:
+    """Return the command, its model argument, and its first file."""
+    command = {} if _manner.context is None else {"command": str(_manner.context.info_name)}
+    return command | {name: without_secrets(first) for name, (first, *_) in arguments().items()}
 
 
 _CLEARING = "\r\x1b[2K"  # go to the beginning of the line, and delete the line

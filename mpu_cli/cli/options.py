@@ -21,7 +21,7 @@ from click.shell_completion import CompletionItem
 
 from mpu_cli.cli import messages
 from mpu_cli.core.options import ASSUMPTION
-from mpu_cli.errors import STANDARD_STREAM, MpuError
+from mpu_cli.errors import STANDARD_STREAM, DataError, InputError, MpuError
 from mpu_cli.names.naming import Naming, Suggestible
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import refuse_repeated
@@ -83,6 +83,9 @@ def _reported_failures(args: list[str]) -> Iterator[None]:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.exit(128 + signal.SIGPIPE)  # as for a process that this signal ends
+    except DataError as error:  # the code that raises it knows arrays, and no files
+        files = messages.arguments().get("file")
+        fail(str(InputError(as_one(files), str(error)) if files else error))
     except MpuError as error:
         fail(str(error), error.exit_status)
     except OSError as error:

@@ -30,7 +30,7 @@ def test_data_without_a_feature(run, file, command):
 
 @pytest.mark.parametrize("command", ["train", "estimate-c", "suggest"])
 def test_more_folds_than_instances_are_refused(run, file, command):
-    assert "not 40" in message(run(command, file("1 1:1\n2 2:1\n" * 20, "x.svm"), "--folds", 41))
+    assert "x.svm: 41 " in message(run(command, file("1 1:1\n2 2:1\n" * 20, "x.svm"), "--folds", 41))
 
 
 def test_eta0_is_the_one_that_is_given(run, file):

@@ -18,6 +18,7 @@ from mpu_cli.core.predictions import FEW_LABELS, stored
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import (
     STANDARD_STREAM,
+    DataError,
     InputError,
     MpuError,
     OverflowingError,
@@ -237,7 +238,10 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
     propensities = None
     if metrics.training is not None:
         annotated = (chunk.labels for chunk in iter_chunks(metrics.training, truth.reading, run=truth.run))
-        propensities = Propensities.of_annotations(annotated, metrics.propensity_a, metrics.propensity_b)
+        try:
+            propensities = Propensities.of_annotations(annotated, metrics.propensity_a, metrics.propensity_b)
+        except DataError as error:
+            raise InputError(metrics.training, str(error)) from error
     frequencies = metrics.rates_of(truth)
     model, form = _candidate(predictions, metrics.threshold)
     comparison = compare.Comparison(form, metrics.ks, propensities, metrics.calibration, frequencies)
