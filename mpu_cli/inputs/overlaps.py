@@ -5,7 +5,8 @@ Files are compared, not their names: a link, or another spelling of a path, is t
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,33 +20,51 @@ _STANDARD_INPUT = (STANDARD_STREAM, "/dev/stdin", "/dev/fd/0")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)(//?)")
 # Arguments and options with data, beside which a command finds other files.
 _DATA = {"FILE", "IN", "--data", "--like", "--accept-on"}
+_File = tuple[str, str]  # the name of its argument or option, and its path
 
 
-def refuse_overlaps(inputs: Named, outputs: Named, folders: Named | None = None) -> None:
+def refuse_overlaps(inputs: Named, outputs: Named, replaced: Named | None = None) -> None:
     """Refuse files if one would overwrite another. Call this before opening any of them.
 
     `inputs`, `outputs`: files and directories keyed by argument or option name; ``-`` is a standard stream.
-    `folders`: directories written by `mpu`, keyed likewise. No output may be in them.
-    Raises FilesError (an output is read by the command or is another output, is in one of the directories, or is a URL;
-    or two inputs are the same stream, or test data are learned from); MpuError as for `identity_of`.
+    `replaced`: outputs, keyed likewise, that are directories and replaced as a whole.
+    Raises FilesError (an output is read by the command or is another output, is in a directory that is read or
+    replaced, or is a URL; or an input is in a directory that is replaced; or two inputs are the same stream, or test
+    data are learned from); MpuError as for `identity_of`.
     """
-    sources, targets = ([one for one in each_named(files) if one[1] != os.devnull] for files in (inputs, outputs))
+    sources, targets, folders = (
+        [one for one in each_named(files) if one[1] != os.devnull] for files in (inputs, outputs, replaced or {})
+    )
     _refuse_stream_read_twice(sources)
     read = _read(sources)
-    written: dict[Any, tuple[str, str]] = {}
-    for name, path in targets:
+    written: dict[Any, _File] = {}
+    for name, path in (*targets, *folders):
         _refuse_url(name, path)
         identity = identity_of(path, STDOUT)
         if first := written.get(identity or path):
             other, place = first
             raise FilesError(f"{other} and {name} are both {shown(place, 'output')}; give one of them another name")
         written[identity or path] = name, path
-        for folder, place in each_named(folders or {}):
-            if path != STANDARD_STREAM and Path(os.path.realpath(place)) in Path(os.path.realpath(path)).parents:
-                raise FilesError(f"{name}, {path}, lies in {folder}, {place}; give {name} another place")
-        # The command itself decides whether it may replace a directory.
-        if not Path(path).is_dir() and (found := read.get(identity)):
-            raise FilesError(f"{name} and {found} are the same file, {shown(path, 'output')}; give {name} another name")
+        if found := read.get(identity):
+            same = f"the same {'directory' if Path(path).is_dir() else 'file'}, {shown(path, 'output')}"
+            raise FilesError(f"{name} and {found[0]} are {same}; give {_option(name)} another name")
+    replacing = {identity_of(path, STDOUT): (name, path) for name, path in folders}
+    for files, others in ((targets, read | replacing), (read.values(), replacing)):
+        for (name, path), (folder, place) in _inside(files, others):
+            option = _option(name if files is targets else folder)
+            raise FilesError(f"{name}, {path}, lies in {folder}, {place}; give {option} another place")
+
+
+def _option(name: str) -> str:
+    """Return the option in the name of an output, such as ``the list beside --output``; without one, the argument."""
+    return next((word for word in name.split() if word.startswith("--")), name)
+
+
+def _inside(files: Iterable[_File], folders: dict[Any, _File]) -> Iterator[tuple[_File, _File]]:
+    """Yield files that are in one of several directories, which are given by their identities, and the directory."""
+    places = ((file, Path(os.path.realpath(file[1]))) for file in files if folders and file[1] != STANDARD_STREAM)
+    holder = cache(lambda place: folders.get(identity_of(str(place), STDIN)))
+    return ((file, found) for file, place in places for folder in place.parents if (found := holder(folder)))
 
 
 def _refuse_url(name: str, path: str) -> None:
@@ -55,7 +74,7 @@ def _refuse_url(name: str, path: str) -> None:
         raise FilesError(f"{name}, {url}, is a URL, but output goes to local files; write one and copy it")
 
 
-def _refuse_stream_read_twice(sources: list[tuple[str, str]]) -> None:
+def _refuse_stream_read_twice(sources: list[_File]) -> None:
     streams: dict[Any, str] = {}
     for name, path in sources:
         if path in _STANDARD_INPUT or Path(path).is_fifo():
@@ -65,25 +84,25 @@ def _refuse_stream_read_twice(sources: list[tuple[str, str]]) -> None:
             streams[identity] = name
 
 
-def _read(sources: list[tuple[str, str]]) -> dict[Any, str]:
-    """Return the names of all files that are read, by their identities; FilesError if test data are among them."""
-    read: dict[Any, str] = {}
+def _read(sources: list[_File]) -> dict[Any, _File]:
+    """Return all files that are read, by identity; FilesError if test data are among them."""
+    read: dict[Any, _File] = {}
     for name, path in (found for source in sources for found in _read_with(*source)):
         identity = identity_of(path, STDIN)
         if name == "--accept-on" and (other := read.get(identity)):
-            raise FilesError(f"{other} and {name} are the same file, {path}; leave test data out of the training")
+            raise FilesError(f"{other[0]} and {name} are the same file, {path}; leave test data out of the training")
         if identity is not None:
-            read.setdefault(identity, name)
+            read.setdefault(identity, (name, path))
     return read
 
 
-def _read_with(name: str, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and place of an input, and of all files that may be read with it."""
+def _read_with(name: str, path: str) -> Iterator[_File]:
+    """Yield an input, and all files that may be read with it."""
     yield name, path
     if Path(path).is_dir():
         yield from ((f"a file of {name}", str(file)) for file in files_of_corpus(Path(path)))
-    if pair := pair_of(path):
-        yield from ((f"the {kind} of {name}", str(file)) for kind, file in pair._asdict().items())
-    if name.split()[0] in _DATA and Path(path).is_file():
+    elif name.split()[0] in _DATA:
         for kind, file in side_files(path):
             yield from _read_with(f"the {kind} of {name}", str(file))
+    if pair := pair_of(path):
+        yield from ((f"the {kind} of {name}", str(file)) for kind, file in pair._asdict().items())

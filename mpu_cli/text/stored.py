@@ -263,12 +263,13 @@ def made_with(data: str | Path) -> Content | None:
 
 
 def side_files(data: str | Path) -> Iterator[tuple[str, str | Path]]:
-    """Yield all files that commands may read with a data file, without being told, and what each is."""
+    """Yield all that commands may read with a data file, even a missing one, without being told, and what each is."""
     if (folder := beside(data, FOLDER)).is_dir():
         yield from ((name, folder / name) for name in sorted(OURS))
+        yield "directory", folder
     yield "implied labels", beside(data, IMPLIED)
     yield "filled-in labels", beside(data, FILLED)
-    with suppress(InputError):  # not text, so it contains no names
+    with suppress(InputError, OSError):  # not text, so it contains no names; or there are no data
         if names := find_names(data):
             yield "label names", names
     if records := _records_of(data):

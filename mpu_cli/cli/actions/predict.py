@@ -354,7 +354,7 @@ def command(
     refuse_repeated(sources)
     targets: Mapping[str, str | Path] = in_folder(output, sources) if into_folder else {names[0]: output}
     inputs = {"MODEL": model, **what.suggestible.by_option(), "FILE": sources}
-    refuse_overlaps(inputs, {"--output": list(targets.values())}, {"MODEL": model})
+    refuse_overlaps(inputs, {"--output": list(targets.values())})
 
     def has_texts(name: str) -> bool:
         return bool(texts) or text_form is not None or format_of(name) is not None or bool(name and Path(name).is_dir())

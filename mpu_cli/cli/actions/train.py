@@ -80,7 +80,7 @@ def train(
     """
     test = acceptance.test
     inputs = {**sources.by_option(), "--c": frequency_file(options), "--accept-on": test}
-    refuse_overlaps(inputs, {"--output": target, "--oof": oof, "--history": history}, {"--output": target})
+    refuse_overlaps(inputs, {"--oof": oof, "--history": history}, {"--output": target})
     refuse_unwritable(oof, history)
     if history is not None and (suffix := compression_named(history)):
         raise MpuError(

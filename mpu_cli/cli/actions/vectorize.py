@@ -420,8 +420,7 @@ def command(file: str, output: str, as_json: bool, **chosen: Any) -> None:
     if options.hashing is not None and (options.min_df, options.max_features) != (None, None):
         raise click.UsageError("--min-df and --max-features choose from a vocabulary; --hashing keeps none.")
     inputs = {"TEXTS": file, "--labels": labels, "--like": like}
-    folders = {"its directory": directory}
-    refuse_overlaps(inputs, {"--output": output, **folders}, {**folders, "--like": like})
+    refuse_overlaps(inputs, {"--output": output}, {"the directory that --output replaces": directory})
     output_report(vectorize(file, output, **chosen), as_json, _print_summary)
 
 
