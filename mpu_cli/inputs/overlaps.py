@@ -7,12 +7,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from mpu_cli.errors import STANDARD_STREAM, FilesError, shown
+from mpu_cli.names.naming import BESIDE_DATA
 from mpu_cli.runtime.files import STDIN, STDOUT, Named, each_named, identity_of
-from mpu_cli.svmlight.streams import pair_of
+from mpu_cli.svmlight.streams import pair_of, stem
 from mpu_cli.text.records import files_of_corpus
 from mpu_cli.text.stored import side_files
 
@@ -36,7 +38,7 @@ def refuse_overlaps(inputs: Named, outputs: Named, replaced: Named | None = None
         [one for one in each_named(files) if one[1] != os.devnull] for files in (inputs, outputs, replaced or {})
     )
     _refuse_stream_read_twice(sources)
-    read = _read(sources)
+    read = _read(sources, [Path(os.path.realpath(path)) for _, path in targets])
     written: dict[Any, _File] = {}
     for name, path in (*targets, *folders):
         _refuse_url(name, path)
@@ -84,10 +86,16 @@ def _refuse_stream_read_twice(sources: list[_File]) -> None:
             streams[identity] = name
 
 
-def _read(sources: list[_File]) -> dict[Any, _File]:
-    """Return all files that are read, by identity; FilesError if test data are among them."""
+def _read(sources: list[_File], outputs: list[Path]) -> dict[Any, _File]:
+    """Return all files that are read, by identity; `outputs` may be among those beside data.
+
+    Raises FilesError (test data are learned from).
+    """
+    folders = {Path(path).parent for name, path in sources if name.split()[0] in _DATA}
+    beside = chain(outputs, *(folder.glob("*") for folder in folders))
+    stems = {path.stem for path in beside if path.suffix in BESIDE_DATA}
     read: dict[Any, _File] = {}
-    for name, path in (found for source in sources for found in _read_with(*source)):
+    for name, path in (found for source in sources for found in _read_with(*source, stems)):
         identity = identity_of(path, STDIN)
         if name == "--accept-on" and (other := read.get(identity)):
             raise FilesError(f"{other[0]} and {name} are the same file, {path}; leave test data out of the training")
@@ -96,13 +104,13 @@ def _read(sources: list[_File]) -> dict[Any, _File]:
     return read
 
 
-def _read_with(name: str, path: str) -> Iterator[_File]:
-    """Yield an input, and all files that may be read with it."""
+def _read_with(name: str, path: str, stems: set[str]) -> Iterator[_File]:
+    """Yield an input, and all files that may be read with it; `stems`: of data that may have files beside them."""
     yield name, path
     if Path(path).is_dir():
         yield from ((f"a file of {name}", str(file)) for file in files_of_corpus(Path(path)))
-    elif name.split()[0] in _DATA:
+    elif name.split()[0] in _DATA and not stems.isdisjoint((stem(path), stem(path).removesuffix("-train"))):
         for kind, file in side_files(path):
-            yield from _read_with(f"the {kind} of {name}", str(file))
+            yield from _read_with(f"the {kind} of {name}", str(file), stems)
     if pair := pair_of(path):
         yield from ((f"the {kind} of {name}", str(file)) for kind, file in pair._asdict().items())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 # Suffixes of the files beside a data file.
-FOLDER, IMPLIED, FILLED = ".text", ".implied", ".filled"
+BESIDE_DATA = FOLDER, IMPLIED, FILLED, NAMES = ".text", ".implied", ".filled", ".labels"
 LABELS, IDS, GROUPS, BROADER, DEPRECATED = "labels", "ids", "groups", "broader", "deprecated"
 LABEL_FEATURES = "label-features.svm"
 _NUMBERS = re.compile(r"[-+0-9.,:eE\s]*")
@@ -65,9 +65,9 @@ def find_names(source: Source) -> Path | None:
         return _common(source, find_names, "names by --labels")
     if (kept := there(source, FOLDER, LABELS)) is not None:
         return kept
-    if (own := place_beside(source, ".labels")) is None:
+    if (own := place_beside(source, NAMES)) is None:
         return None
-    for file in dict.fromkeys((own, own.with_name(f"{own.stem.removesuffix('-train')}.labels"))):
+    for file in dict.fromkeys((own, own.with_name(f"{own.stem.removesuffix('-train')}{NAMES}"))):
         is_another = file.is_file() and not file.samefile(source)
         if is_another and not all(map(_NUMBERS.fullmatch, islice(text_lines(file), _LOOKED_AT))):
             return file

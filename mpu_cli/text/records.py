@@ -457,9 +457,8 @@ def open_records(source: str | Path) -> Iterator[Readable]:
 
 
 def files_of_corpus(folder: Path) -> list[Path]:
-    """Return the files that are read of an Annif directory."""
-    subjects = (path.with_suffix(suffix) for path in folder.glob("*.txt") for suffix in _SUBJECTS)
-    return [*folder.glob("*.txt"), *folder.glob("*.json"), *filter(Path.is_file, subjects)]
+    """Return the files that may be read of an Annif directory."""
+    return [path for path in folder.glob("*") if path.suffix in (".txt", ".json", *_SUBJECTS)]
 
 
 def _documents(folder: Path) -> Iterator[bytes]:
