@@ -9,9 +9,9 @@ import click
 import numpy as np
 
 from mpu_cli.cli.messages import info, output_report, warn
+from mpu_cli.cli.options import refuse_overlaps
 from mpu_cli.core.implications import Implications
 from mpu_cli.errors import InputError, counted, shown
-from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.names.label_names import LabelNames, is_uri, repeated_id
 from mpu_cli.names.lines import at_line
 from mpu_cli.names.naming import BESIDE, FOLDER, IDS, beside, place_beside

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mpu_cli.cli.messages import info
+from mpu_cli.cli.options import refuse_overlaps
 from mpu_cli.errors import MpuError, counted
-from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.inputs.side_tables import frequency_lines
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading

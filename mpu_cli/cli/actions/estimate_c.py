@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.cli import messages
+from mpu_cli.cli.options import refuse_overlaps
 from mpu_cli.core.frequency.estimators import capped
 from mpu_cli.core.frequency.label_frequency import least_not_refuted
 from mpu_cli.core.frequency.questions import forecast
@@ -20,7 +21,6 @@ from mpu_cli.core.predictions import count_positives
 from mpu_cli.core.problem import counts_by_chance
 from mpu_cli.core.sample import Estimates, refuse_two_frequencies
 from mpu_cli.errors import InputError, counted
-from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
 from mpu_cli.inputs.training_data import Sources, TrainingData, read_training_data
 from mpu_cli.people.posteriors import Count, Scored, count_missing_labels

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from mpu_cli import bundle
 from mpu_cli.bundle.predicting import Fitness, iter_predictions, reaching
 from mpu_cli.cli.messages import info, output_report, present, print_table, print_values, rows_of, warn
-from mpu_cli.cli.options import refuse_set
+from mpu_cli.cli.options import refuse_overlaps, refuse_set
 from mpu_cli.core.features import base_shift
 from mpu_cli.core.predictions import FEW_LABELS, stored
 from mpu_cli.core.thresholds import reached
@@ -29,7 +29,6 @@ from mpu_cli.errors import (
 )
 from mpu_cli.evaluation import compare
 from mpu_cli.evaluation.metrics import LabelSetMetrics, Propensities, corrected, corrected_metrics, precision_recall_f1
-from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.names.label_names import LabelNames
 from mpu_cli.names.naming import Naming

@@ -18,12 +18,12 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from mpu_cli import __version__
 from mpu_cli.cli.messages import info, is_quiet, warn
+from mpu_cli.cli.options import refuse_overlaps
 from mpu_cli.core.features import Columns
 from mpu_cli.core.sample import estimate_out_of_fold
 from mpu_cli.errors import MpuError, counted, one_line
 from mpu_cli.experiment.cells import TABLES, Cell, Design, Row, cell_of, finished, markdown, run_cell, save, write
 from mpu_cli.experiment.methods import code_of
-from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.runtime.files import locked_directory, refuse_repeated
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading

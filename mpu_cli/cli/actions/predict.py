@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 from mpu_cli.bundle import MANIFEST, TrainedModel, load
 from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied, with_thresholds
 from mpu_cli.cli.messages import detail, info, warn
+from mpu_cli.cli.options import refuse_overlaps
 from mpu_cli.cluster import Address, absolute, connected, refuse_other
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.predictions import FEW_LABELS, Cells
@@ -34,7 +35,6 @@ from mpu_cli.errors import (
     counted,
     shown,
 )
-from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.names.lines import cell
 from mpu_cli.names.naming import EVERY_LABEL, IDS, Suggestible, read_ids
 from mpu_cli.runtime.files import State, checksum, refuse_repeated, state_of

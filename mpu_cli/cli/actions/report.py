@@ -20,9 +20,9 @@ from mpu_cli.bundle.writing import now
 from mpu_cli.cli.actions import estimate_c, suggest
 from mpu_cli.cli.actions.review import texts_of
 from mpu_cli.cli.messages import info, output_report, present
+from mpu_cli.cli.options import refuse_overlaps
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
-from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.inputs.training_data import Sources
 from mpu_cli.names.lines import cell
 from mpu_cli.people.posteriors import Choice

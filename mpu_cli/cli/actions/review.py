@@ -10,8 +10,8 @@ import click
 import numpy as np
 
 from mpu_cli.cli.messages import info, warn
+from mpu_cli.cli.options import refuse_overlaps
 from mpu_cli.errors import InputError, counted, shown
-from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.names.label_names import LabelNames, RecordIds
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.naming import Naming, Suggestible, find_broader, read_implications, read_names

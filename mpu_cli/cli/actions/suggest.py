@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.cli.actions import estimate_c
 from mpu_cli.cli.messages import QUESTIONS, detail, info, output_report, present
-from mpu_cli.cli.options import refuse_set
+from mpu_cli.cli.options import refuse_overlaps, refuse_set
 from mpu_cli.core.explanation import named_reasons
 from mpu_cli.core.frequency.questions import LEAST, OF_FALSE, OF_TRUE, Questions
 from mpu_cli.core.implications import Implications
@@ -23,7 +23,6 @@ from mpu_cli.core.predictions import Cells, values_at
 from mpu_cli.core.problem import Verdict
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
-from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.inputs.training_data import Sources, TrainingData, frequency_file, read_training_data
 from mpu_cli.names.naming import EVERY_LABEL, FILLED, IMPLIED, Suggestible, beside, place_beside
 from mpu_cli.people.posteriors import Choice, Evidence, Scored

@@ -31,7 +31,7 @@ from mpu_cli.cli.messages import (
     print_lines,
     warn,
 )
-from mpu_cli.cli.options import Acceptance, refuse_set
+from mpu_cli.cli.options import Acceptance, refuse_overlaps, refuse_set
 from mpu_cli.cluster import Address
 from mpu_cli.core import stacking
 from mpu_cli.core.loss import DEFAULT as DEFAULT_LOSS
@@ -39,7 +39,6 @@ from mpu_cli.core.options import LINEAR, STANDARDISED, Options
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.selection import TrainingResult
 from mpu_cli.errors import STANDARD_STREAM, MpuError, RejectedError, counted, shown, without_secrets
-from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.inputs.training_data import ClusterData, Sources, cluster_data, frequency_file, read_training_data
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, in_background, peak_bytes

@@ -18,9 +18,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.cli.messages import info, output_report, progress, warn
-from mpu_cli.cli.options import refuse_set
+from mpu_cli.cli.options import refuse_overlaps, refuse_set
 from mpu_cli.errors import DataError, InputError, abridged, changed, counted, shown
-from mpu_cli.inputs.overlaps import refuse_overlaps
 from mpu_cli.names.label_names import folded, is_uri
 from mpu_cli.names.lines import as_a_file, composed
 from mpu_cli.names.naming import FOLDER, GROUPS, IDS, place_beside
