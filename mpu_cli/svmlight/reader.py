@@ -223,12 +223,13 @@ class Preamble:
         if self.header is None:
             return
         header, features = self.header, extent.features or 0
-        wrong = partial(InputError, source, line=self._line)
         advice = "; with --implicit-values, an instance of label 3 is written 3 5:1" * reading.implicit_values
         if header.instances != extent.instances:
-            raise wrong(
+            raise InputError(
+                source,
                 f"the header declares {header.instances} instances, but {extent.instances} follow; is the file cut "
-                f"short, or are files joined? (two or three integers alone on the first line are a header{advice})"
+                f"short, or are files joined? (two or three integers alone on the first line are a header{advice})",
+                self._line,
             )
         numbers = {"label": (extent.labels, header.labels), "feature": (features, header.features)}
         if reading.scores:
@@ -238,9 +239,11 @@ class Preamble:
         for name, (found, announced) in numbers.items():
             is_wanted = reading.labels or name == "feature"
             if is_wanted and announced is not None and found > announced:
-                raise wrong(
+                raise InputError(
+                    getattr(streams.pair_of(source), f"{name}s", source),
                     f"the header declares {counted(announced, name)}, numbered from 0, but {name} {found - 1} "
-                    "follows; correct the header, or remove it"
+                    "follows; correct the header, or remove it",
+                    self._line,
                 )
         if header.instances:
             counts = [f"{name}s 0 to {announced - 1}" for name, (_, announced) in numbers.items() if announced]

@@ -40,6 +40,16 @@ def test_both_files_are_one(pair, tmp_path):
     assert as_one([labels, "other.svm"]) == Files([features, "other.svm"])
 
 
+@pytest.mark.parametrize("declaring", [0, 1])
+def test_the_header_that_contradicts_is_named(tmp_path, declaring):
+    pair = tmp_path / "X.txt", tmp_path / "Y.txt"
+    for i, path in enumerate(pair):
+        path.write_text(f"2 {5 - (i == declaring)}\n0:1\n4:1\n")
+    for path in pair:
+        with refused(InputError, f"{pair[declaring]}:1: "):
+            read(path)
+
+
 def test_the_damaged_file_is_named(pair):
     for path in pair:
         if path.suffix == ".gz":
