@@ -287,7 +287,8 @@ def iter_predictions(
         if not comment and start < len(block):
             comment = b"#" + block[start:].partition(b"\n")[0].partition(b"#")[2]
         for found in _COMMENT.finditer(block):
-            if not comment.endswith(found[0]):
+            is_comment_line = block.startswith(b"#", block.rfind(b"\n", 0, found.start()) + 1)  # not by `mpu predict`
+            if not is_comment_line and not comment.endswith(found[0]):
                 line = first_line + block.count(b"\n", 0, found.start())
                 advice = "evaluate the files that were joined one by one, or join label lists"
                 raise InputError(source, f"has other thresholds than the first line; {advice}", line)
