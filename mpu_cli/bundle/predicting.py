@@ -55,6 +55,7 @@ class Fitness:
     entries: int = 0
     unknown: int = 0
     filled: int = 0  # instances with features
+    familiar: int = 0  # instances with features that occurred in training
     # Sum of the squares of all feature values
     squares: float = field(default=0.0, compare=False)  # rounding depends on how the data are split
     # `annotations`, `strange`: labels of the instances, if requested, and how many of them are not in the model
@@ -71,11 +72,13 @@ class Fitness:
     ) -> "Fitness":
         """Count in some instances, for which `written` labels or scores are written."""
         annotated = np.zeros(0, np.int32) if labels is None else labels.indices
+        known = model.occurring.counts(features)
         return cls(
             instances=features.shape[0],
             entries=features.nnz,
-            unknown=features.nnz - model.occurring.count(features),
+            unknown=features.nnz - int(known.sum()),
             filled=int((np.diff(features.indptr) > 0).sum()),
+            familiar=int(np.count_nonzero(known)),
             squares=float(np.square(features.data, dtype=float).sum()),
             annotations=len(annotated),
             strange=int(np.count_nonzero(~np.isin(annotated, model.label_ids))),

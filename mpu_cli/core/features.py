@@ -141,13 +141,10 @@ class Columns:
         placed = csr_array((matrix.data, places, matrix.indptr), shape=(matrix.shape[0], len(self.indices)))
         return placed if there.all() else only_entries(placed, there)  # a copy would take as much memory as the data
 
-    def empty_rows(self, matrix: csr_array) -> np.ndarray:
-        """Return the rows of a matrix without an entry in these columns."""
-        return np.flatnonzero(np.diff(self.of(matrix).indptr) == 0)
-
-    def count(self, matrix: csr_array) -> int:
-        """Count the entries of a matrix that are in these columns."""
-        return int(np.count_nonzero(self.look_up(matrix.indices)[1]))
+    def counts(self, matrix: csr_array) -> np.ndarray:
+        """Count the entries of each row of a matrix that are in these columns."""
+        _, there = self.look_up(matrix.indices)
+        return np.diff(np.searchsorted(np.flatnonzero(there), matrix.indptr))
 
     def look_up(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the place of each feature among these columns, and whether it is one of them."""

@@ -198,7 +198,7 @@ def read_label_features(
         raise refused(again, f"label {lines.labels.indices[again]} has a line before this one; remove one of them")
     if not np.isin(ids, numbers).any():
         raise InputError(path, f"has features of none of the labels of {data}, such as {ids[0]}")
-    if not occurring.count(lines.features):
+    if not occurring.counts(lines.features).any():
         raise InputError(path, f"has no feature in common with {data}; features need the same numbers in both")
     return numbers, lines.features[first]
 

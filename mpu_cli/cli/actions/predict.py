@@ -90,7 +90,7 @@ def _rows_of(source: str | Path, has_ids: bool, reading: Reading, run: Run) -> I
 
 
 def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: str | None) -> Iterator[Rows]:
-    """Yield the features of texts, and their ids, by the model's vectoriser. Warn of new languages and unknown words.
+    """Yield the features of texts, and their ids, by the model's vectoriser. Warn of new languages.
 
     `texts`: used instead of a file, whose name then only appears in messages.
     `form`: one of `text.records.FORMATS`; None: from the file name.
@@ -109,19 +109,15 @@ def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: 
     vectorizer, fields = Vectorizer.of(kept), replace(kept.fields, tags=())  # tags are not used
     records = (Record(line, text, (), None, False) for line, text in enumerate(texts, 1))
     languages: Counter[str] = Counter()
-    n = wordless = 0
+    n = 0
     for batch in batches(records if texts else _records(source, form, fields), Record.size):
         contents = [record.text for record in batch]
         languages += languages_of(contents)
         ids = [str(number) if record.id is None else record.id for number, record in enumerate(batch, n + 1)]
-        vectors = from_one(vectorizer.transform(contents))
-        wordless += len(model.occurring.empty_rows(vectors))
-        yield vectors, ids
+        yield from_one(vectorizer.transform(contents)), ids
         n += len(batch)
     if others := strangers(languages, vectorizer.options_.languages, n):
         warn(f"{shown(source)}: {others}")
-    if wordless:
-        warn(f"{shown(source)}: {wordless:,} of {counted(n, 'text')} without any word that the model knows")
 
 
 def _records(source: str, form: str | None, fields: Fields) -> Iterator[Record]:
@@ -377,7 +373,11 @@ def command(
         else:
             for name, target in targets.items():
                 rows = rows_of_texts(trained, name, texts, text_form) if has_texts(name) else None
-                found += predict(trained, name, target, what, rows=rows, count=count, reading=reading, run=run)
+                one = predict(trained, name, target, what, rows=rows, count=count, reading=reading, run=run)
+                found += one
+                if rows is not None and (wordless := one.instances - one.familiar):
+                    of_all = f"{wordless:,} of {counted(one.instances, 'text')}"
+                    warn(f"{shown(name)}: {of_all} without any word that the model knows")
     if not found.instances:
         warn(f"{shown(as_one(names))}: there are no instances, so nothing was predicted")
     elif not found.entries and not has_texts(names[0]):

@@ -147,7 +147,7 @@ class Loaded:
         if self.vectorizer is None or isinstance(data, csr_array):
             return []
         foreign = strangers(languages_of(data), self.vectorizer.options_.languages, len(data))
-        empty = self.model.occurring.empty_rows(features)
+        empty = np.flatnonzero(self.model.occurring.counts(features) == 0)
         wordless = [f"text {row + 1} has no word that the model knows" for row in empty]
         return [*([] if foreign is None else [foreign]), *wordless]
 
