@@ -89,7 +89,7 @@ def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = 
     `needed`: fields that a table must have. If one is missing, the header row is bad, and the only one.
     Yields: `Bad` if the row is not UTF-8, too long, not an object, or does not fit the first row of a table.
     Raises InputError (the whole file is unreadable: it is a JSON array, or a table without a header row, or with an
-    unterminated row).
+    unterminated row that takes up several lines, the rest of the file).
     """
     lines = decoded_lines(stream, source)
     if form in DELIMITERS:
@@ -157,11 +157,12 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
             if "field limit" in str(error):
                 too_long = f"a value is longer than {MAX_LINE_BYTES:,} characters; is a quotation mark not closed?"
                 raise InputError(source, too_long, first) from None
-            if "end of data" in str(error):
-                unclosed = "an opening quotation mark on this line or below is never closed"
-                raise InputError(source, f"{unclosed}; {_QUOTING}", first) from None
-            wrong = OLD_LINE_ENDS if "new-line" in str(error) else f"this is not a row of a table ({error}); {_QUOTING}"
-            problem = problem or wrong
+            unclosed = "an opening quotation mark on this line or below is never closed"
+            if "end of data" in str(error) and rows.line_num > first:
+                rest = f"so lines {first} to {rows.line_num}, the rest of the file, are one row, which is never skipped"
+                raise InputError(source, f"{unclosed}, {rest}; close or remove it; {_QUOTING}", first) from None
+            reason = unclosed if "end of data" in str(error) else f"this is not a row of a table ({error})"
+            problem = problem or (OLD_LINE_ENDS if "new-line" in str(error) else f"{reason}; {_QUOTING}")
         finally:
             csv.field_size_limit(largest)
         if problem and table is None:

@@ -98,9 +98,9 @@ def test_texts_of_rare_words_have_no_features(run, tmp_path):
 
 
 def test_all_lines_of_a_bad_record_are_counted(run, tmp_path):
-    (tmp_path / "a.csv").write_text('text,tags\n"a law,x\nb,y\n"Art" book,z\n"a\nb"\nart,x\n')
+    (tmp_path / "a.csv").write_text('text,tags\n"a law,x\nb,y\n"Art" book,z\n"a\nb"\nart,x\n"end,x\n')
     said = run.ok("vectorize", tmp_path / "a.csv", "--skip-bad", "-o", tmp_path / "a.svm").stderr
-    assert all(part in said for part in ("lines 2 to 4", "lines 5 to 6", "left out: 2 bad records on 5 lines"))
+    assert all(part in said for part in ("lines 2 to 4", "lines 5 to 6", "left out: 3 bad records on 6 lines"))
 
 
 def test_options_reach_the_vectoriser(run, news, tmp_path):
