@@ -53,6 +53,7 @@ def test_a_label_that_was_only_found_by_review_is_learned(dense):
         {"fully_labelled": [True]},
         {"fully_labelled": np.zeros(240)},
         {"reviewed": np.ones((240, 4)), "ignored": np.ones((240, 4))},
+        *({"label_features": np.zeros(shape)} for shape in ((3, 23), (4, 22), (4,))),
     ],
 )
 def test_knowledge_of_other_shape_or_values_is_refused(dense, known):
@@ -98,10 +99,3 @@ def test_the_command_line_gives_the_same_model(named, tmp_path, run):
     run.ok("train", tmp_path / "data.svm", *options, *given)
     model = MPUClassifier(**OF_NAMES, classes=np.arange(60)).fit(X, S, label_features=V)
     np.testing.assert_array_equal(load(tmp_path / "data.mpu").predict_proba(X), model.predict_proba(X))
-
-
-@pytest.mark.parametrize("shape", [(59, 240), (60, 239), (60,)])
-def test_features_of_another_shape_are_refused(named, shape):
-    X, S, _, _ = named
-    with refused(ValueError):
-        MPUClassifier(**OF_NAMES).fit(X, S, label_features=np.zeros(shape))

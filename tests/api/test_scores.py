@@ -79,8 +79,6 @@ def test_c_by_answers_to_questions_that_scores_draw(scored):
     for arguments in (answers, chances), (answers * 0, chances):
         with refused(ValueError):
             c_from_review(S, *arguments)
-    with refused(TypeError):
-        estimate_c(y=S, scores=P, reviewed=answers, sampled=chances)
 
 
 def test_c_of_each_label(scored):
