@@ -177,7 +177,8 @@ class Named:
         if len(classes) == 2 and classes[0] == pos_label:
             classes, numbers = classes[::-1], 1 - numbers
         columns = [1] if len(classes) == 2 else range(len(classes))
-        return cls(csr_array(numbers[:, None] == np.array(columns)), classes, has_one_dimension=True)
+        matrix = csr_array(numbers[:, None] == np.array(columns))
+        return cls(matrix, classes, names=classes if len(classes) > 2 else None, has_one_dimension=True)
 
 
 def widened(values: np.ndarray, columns: np.ndarray, width: int, absent: float = 0.0) -> np.ndarray:
@@ -263,9 +264,12 @@ def _is_unknown(value: Any) -> bool:
 _ARE_UNKNOWN = np.frompyfunc(_is_unknown, 1, 1)
 
 
-def label_features(V: Any, q: int, width: int) -> csr_array:
-    """Check label features: float32, q x D, without stored zeros; DataError if the shape differs."""
-    given = checked(V, "label_features", dtype=np.float32, ensure_2d=False)
+def label_features(V: Any, named: "Named", width: int, features: Any) -> csr_array:
+    """Check label features, in the order of the labels and of the features' names: float32, without stored zeros."""
+    V = in_order_of(features, V, "label_features", "X")
+    if hasattr(V, "columns") and hasattr(V, "index"):
+        V = in_order_of(named.names, V.T, "label_features.T").T
+    given, q = checked(V, "label_features", dtype=np.float32, ensure_2d=False), named.matrix.shape[1]
     if given.shape != (q, width):
         raise DataError(
             f"label_features has shape {given.shape}: give a row for each of the {q} labels, with {width} features"

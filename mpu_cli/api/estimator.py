@@ -47,6 +47,7 @@ from mpu_cli.runtime.options import (
     Option,
     Threads,
     checked,
+    columns_of,
     in_order_of,
     options_of,
     with_parameters,
@@ -426,12 +427,13 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         validate_data(self, X, y, skip_check_array=True)
         named = arrays.Named.of(y, self.classes, self.pos_label)
         arrays.refuse_broken(X, "X")
+        features = columns_of(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float32)
         check_consistent_length(X, named.matrix)
         arguments = verified | {"label_features": label_features, "groups": groups, "same_fold": same_fold}
         numbers = arrays.label_numbers(named.of_columns)
         if label_features is not None:
-            arguments["label_features"] = arrays.label_features(label_features, named.matrix.shape[1], X.shape[1])
+            arguments["label_features"] = arrays.label_features(label_features, named, X.shape[1], features)
         annotations = arrays.Annotations.of(named, numbers, **arguments)
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
