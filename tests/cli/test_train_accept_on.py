@@ -106,6 +106,20 @@ def test_a_worse_model_is_rejected_in_one_line_and_in_the_report(three):
     assert re.search("^rejected +the present one is ahead", three.train(4).stdout, re.MULTILINE)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_rejection_is_the_error_also_where_report_and_history_cannot_be_written(three, start):
+    before = contents(three.model)
+    three.data.write_text(instances(6, 10))
+    arguments = ("train", three.data, *TRAINING, *ALONE, "--accept-on", three.test, "--json", "--history", "/dev/full")
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        _, said, status = start(*arguments, redirected=full.fileno()).end()
+    *warnings, error = said.splitlines()
+    assert (status, contents(three.model)) == (3, before)
+    assert [line.partition(": ")[2].partition(":")[0] for line in warnings] == ["/dev/full", "standard output"]
+    assert "news.mpu stays: " in error
+    assert "saved" not in said
+
+
 def test_rejected_ones_displace_nothing_and_accepted_ones_the_oldest(three):
     assert (three.wrong(), three.kept(), three.left_over()) == (1, {1: 2, 2: 3}, [])
     for _ in range(3):

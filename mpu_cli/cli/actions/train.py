@@ -135,7 +135,8 @@ def train(
             gate.replace_present(writer, model)
     if history is not None:
         line = names | {"time": now()} | _line(report, int(data.annotations.sum()))
-        append(history, line, "the model is saved, but ")
+        with _warned() if _is_rejected(report) else nullcontext():
+            append(history, line, "the model is saved, but " * (not _is_rejected(report)))
     return report
 
 
@@ -249,7 +250,11 @@ def _line(report: dict[str, Any], annotations: int) -> dict[str, Any]:
     if by_people := report.get("c_by_people"):
         more |= {"c": by_people["c"], "c_interval": by_people["interval"]}
     line = {name: (report | more).get(name) for name in _IN_HISTORY} | report.get("acceptance", {})
-    return as_json(line | present(cluster=report.get("cluster")))
+    return line | present(cluster=report.get("cluster"))
+
+
+def _is_rejected(report: dict[str, Any]) -> bool:
+    return "acceptance" in report and not report["acceptance"]["accepted"]
 
 
 def append(path: Path, entry: dict[str, Any], before: str = "") -> None:
@@ -257,7 +262,7 @@ def append(path: Path, entry: dict[str, Any], before: str = "") -> None:
 
     `before`: what happened before, for the MpuError that is raised if the line cannot be written.
     """
-    line = json.dumps(entry, allow_nan=False).encode() + b"\n"
+    line = json.dumps(as_json(entry), allow_nan=False).encode() + b"\n"
     try:
         with path.open("ab+", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -278,11 +283,18 @@ def _with_failures(path: Path, names: dict[str, Any]) -> Iterator[None]:
     try:
         yield
     except (MpuError, OSError, MemoryError) as error:
-        try:
-            append(path, as_json(names) | {"error": without_secrets(str(error)) or "out of memory"})
-        except MpuError as another:  # the first error is that of the command
-            warn(str(another))
+        with _warned():
+            append(path, names | {"error": without_secrets(str(error)) or "out of memory"})
         raise
+
+
+@contextmanager
+def _warned() -> Iterator[None]:
+    """Turn an error into a warning: that of the command is another one."""
+    try:
+        yield
+    except MpuError as error:
+        warn(str(error))
 
 
 def command(
@@ -308,10 +320,11 @@ def command(
         _refuse_on_cluster(sources, options)
     done = train(sources, output, options, on=on, acceptance=acceptance, **how)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in done["seconds"].items()))
-    output_report(done, as_json, (lambda _: None) if is_quiet() else _print_report)
-    if (outcome := done.get("acceptance")) is not None and not outcome["accepted"]:
+    with _warned() if _is_rejected(done) else nullcontext():
+        output_report(done, as_json, (lambda _: None) if is_quiet() else _print_report)
+    if _is_rejected(done):
         stays = "stays" if output.exists() else "is not made"
-        raise RejectedError(f"{output} {stays}: {outcome['verdict']}")
+        raise RejectedError(f"{output} {stays}: {done['acceptance']['verdict']}")
 
 
 def _refuse_on_cluster(sources: Sources, options: Options) -> None:
