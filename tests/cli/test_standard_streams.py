@@ -1,6 +1,5 @@
 """Standard streams that are full, closed, or of another encoding: a lost report is an error, a lost log line is not."""
 
-import json
 import os
 import subprocess
 import sys
@@ -78,13 +77,6 @@ def test_a_full_disk_under_standard_output_harms_nothing_where_there_is_no_repor
     assert to_full_device(kind, (*REPORTS["train"], "--quiet")) == ("", 0)
 
 
-@needs_full_device
-def test_a_full_disk_under_standard_output_is_one_object_in_json(to_full_device):
-    said, status = to_full_device("forked", (*REPORTS["evaluate"], "--log-format", "json"))
-    assert status == 1
-    assert json.loads(said.splitlines()[-1])["message"] == NO_ROOM.removeprefix("error: ").rstrip()
-
-
 @pytest.mark.parametrize("name", ["--help", *slow(*(name for name in REPORTS if name != "--help"))])
 def test_a_closed_standard_output_is_an_error_where_there_is_a_report(folder, name):
     done = shell(folder, REPORTS[name], ">&-")
@@ -97,12 +89,6 @@ def test_a_closed_standard_input_is_an_error(folder):
     done = shell(folder, ("corrupt", "-", "--missing-rate", "0", "-q", *ALONE), "<&-")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert done.stderr.startswith("error: standard input: cannot be ")
-
-
-@pytest.mark.slow  # a process that trains, as the next one
-def test_a_closed_standard_output_harms_nothing_where_there_is_no_report(folder):
-    done = shell(folder, (*REPORTS["train"], "--quiet"), ">&- <&-")
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 @needs_full_device
