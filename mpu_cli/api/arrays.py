@@ -27,13 +27,19 @@ class Annotations(Problem):
     """The annotations of the learnable labels, with one empty feature until `replace` sets the features."""
 
     columns: np.ndarray  # int, shape (q,): the columns of these labels in the caller's matrix
-    width: int  # the number of columns of that matrix
+    classes: np.ndarray  # the names of all columns of that matrix
 
     @classmethod
     def of_matrix(cls, y: Any, **checked: Any) -> "Annotations":
         """Check an indicator matrix with NaN, pd.NA or masked for unknown cells; other arguments as for `of`."""
         known, unknown = _without_unknown(y)
-        return cls.of(Named(indicator(known), np.array([]), unknown, columns_of(y)), **checked)
+        matrix, names = indicator(known), columns_of(y)
+        classes = np.arange(matrix.shape[1]) if names is None else np.fromiter(names, object, len(names))
+        return cls.of(Named(matrix, classes, unknown, names), **checked)
+
+    def shown(self, k: int) -> str:
+        """Return the name of a label for messages."""
+        return str(self.classes[self.columns[k]])
 
     def of_labels(self, values: np.ndarray) -> np.ndarray:
         """Select the columns of these labels from all of the caller's columns."""
@@ -42,13 +48,13 @@ class Annotations(Problem):
     def of_scores(self, values: Any, y: Any, name: str = "scores") -> np.ndarray:
         """Check that all cells of y have scores from 0 to 1, and return these labels' columns: float32, n x q."""
         given = from_0_to_1(in_order_of(columns_of(y), values, name), name)
-        if given.shape != (shape := (self.labels.shape[0], self.width)):
+        if given.shape != (shape := (self.labels.shape[0], len(self.classes))):
             raise DataError(f"{name} have shape {given.shape}, and y has {shape}")
         return self.of_labels(given)
 
     def widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
         """Spread columns of the learnable labels over all of the caller's columns; fill the others with a number."""
-        return widened(values, self.columns, self.width, absent)
+        return widened(values, self.columns, len(self.classes), absent)
 
     @classmethod
     def of(  # noqa: PLR0913 - the arguments of `fit`
@@ -97,6 +103,7 @@ class Annotations(Problem):
                 false=(verdicts < 0).nonzero(),
                 ignored=left_out.nonzero(),
                 complete=complete,
+                shown=lambda k: str(named.of_columns[columns[k]]),
             )
         if chances is not None:
             rows, of_label = (index.astype(np.int64) for index in _columns(chances, columns).nonzero())
@@ -108,7 +115,7 @@ class Annotations(Problem):
             csr_array((n, 1), dtype=np.float32),
             labels,
             columns=columns,
-            width=width,
+            classes=named.of_columns,
             verified=verified,
             sampled=np.flatnonzero(drawn) if drawn.any() else None,
             answers=answers,

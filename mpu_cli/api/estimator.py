@@ -138,20 +138,19 @@ def learned_rates(c: Any, annotations: Annotations) -> np.ndarray:
 
     DataError if the annotations contradict c.
     """
-    width = annotations.width
+    width = len(annotations.classes)
     if np.ndim(c) and np.shape(c) != (width,):
         raise DataError(
             f"c has shape {np.shape(c)}, and y has {counted(width, 'label')}: give one number, or one for each"
         )
     of_labels = annotations.of_labels(np.broadcast_to(np.asarray(c, float), (width,)))
-    refuse_refuted(of_labels, annotations.labels, annotations.verified, lambda k: str(annotations.columns[k]))
+    refuse_refuted(of_labels, annotations.labels, annotations.verified, annotations.shown)
     return of_labels
 
 
 def warn_of(estimates: Estimates, annotations: Annotations) -> None:
-    """Warn the caller's caller of what is uncertain about c, with labels named by the caller's columns."""
-    cautions = cautions_of(estimates, annotations, lambda k: str(annotations.columns[k]))
-    for text in (*estimates.warnings(), *cautions):
+    """Warn the caller's caller of what is uncertain about c."""
+    for text in (*estimates.warnings(), *cautions_of(estimates, annotations, annotations.shown)):
         warnings.warn(text, MpuWarning, stacklevel=3)
 
 
@@ -441,7 +440,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         data = TrainingData.extended(annotations, features=arrays.as_csr(X), ids=ids, feature_names=names)
         predictor, result = stacking.train(data, options, run)
-        for warning in data.warnings(result.chosen.estimates):
+        for warning in data.warnings(result.chosen.estimates, annotations.shown):
             warnings.warn(warning, MpuWarning, stacklevel=2)
         model = data.assembled(predictor, result, options, run, files={})
         return self._become(model, columns, named, sparse=arrays.are_label_sets(y) or issparse(y))

@@ -7,7 +7,7 @@ Repeated texts, and duplicate lines in a file, often have the same annotations: 
 not predict the other out of fold. So they are kept in the same fold (`core.validation.deal`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from enum import IntEnum
 from functools import cached_property
@@ -84,12 +84,14 @@ class VerifiedLabels:
         false: Places = _NOWHERE,
         ignored: Places = _NOWHERE,
         complete: Sequence[int] | Sequence[bool] | np.ndarray = (),
+        shown: Callable[[int], str] = str,
     ) -> "VerifiedLabels":
         """Make verdicts from lists.
 
         `shape`: (n, q).
         `true`, `false`, `ignored`: the instances and labels, from 0, of the cells with this verdict.
         `complete`: int, or bool of shape (n,): the instances whose label sets are complete.
+        `shown`: names a label in the message.
         Raises DataError (a cell has two different verdicts).
 
         With three instances and two labels, label 1 is true in instance 0, and the label set of instance 2 is complete.
@@ -108,7 +110,7 @@ class VerifiedLabels:
         if len(conflicts := np.flatnonzero(verdicts != verdicts[first][of_key])):
             i = conflicts[0]
             raise DataError(
-                f"verified labels: instance {rows[i]}, label {columns[i]} has two different verdicts; give one"
+                f"verified labels: instance {rows[i]}, label {shown(columns[i])} has two different verdicts; give one"
             )
         instances = np.zeros(n, np.int8)
         whole = np.asarray(complete)

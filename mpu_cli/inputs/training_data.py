@@ -195,9 +195,9 @@ class TrainingData(Problem):
             for g, name in enumerate(groups.names)
         ]
 
-    def warnings(self, estimates: Estimates) -> list[str]:
+    def warnings(self, estimates: Estimates, of_label: Callable[[int], str] | None = None) -> list[str]:
         """Return warnings about the review, c and a dominating feature, with label and feature names."""
-        cautions = cautions_of(estimates, self, self._shown)
+        cautions = cautions_of(estimates, self, of_label or self._shown)
         if estimates.dominating is not None:
             column = estimates.dominating.column
             names = None if self.stored_vectorizer is None else self.stored_vectorizer.features

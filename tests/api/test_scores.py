@@ -21,6 +21,7 @@ from mpu_cli import (
     questions,
     unannotated_posterior,
 )
+from tests.api.test_forms_of_labels import Frame
 from tests.golden import refused
 
 
@@ -50,13 +51,26 @@ def test_scores_that_are_not_the_probability_of_an_annotation_are_refused_where_
         estimate_c(y=S, scores=true, method=method)
 
 
-def test_a_label_of_all_instances_is_left_out_by_its_column(scored):
-    _, _, S, P = scored
+@pytest.mark.parametrize("names", [range(5), [10, 7, 0, 3, 4], list("vwxyz")])
+def test_a_label_of_all_instances_is_left_out_or_refutes_c_by_its_name(scored, names):
+    X, _, S, P = scored
     S, P = (np.insert(np.insert(values, 0, 1, axis=1), 0, 0, axis=1) for values in (S, P))
-    with pytest.warns(MpuWarning, match="annotated with label 1, which"):
-        assert estimate_c(y=S, scores=P).left_out == (1,)
-    with pytest.warns(MpuWarning, match="only 9 instances"):
-        estimate_c(y=S[:9, 1:2], scores=P[:9, 1:2])
+    named, unknown = Frame(S, names), S.astype(float)
+    unknown[::5, 1] = np.nan
+    with pytest.warns(MpuWarning) as found:
+        assert estimate_c(y=named, scores=P).left_out == (1,)
+        MPUClassifier(classes=names, levels=1, C=10.0, features="linear").fit(X, S)
+        IncompleteLabelClassifier(LogisticRegression(), folds=2).fit(X, named)
+    assert [f"annotated with label {names[1]}, which" in str(one.message) for one in found] == [True] * 3
+    for use in (
+        lambda: MPUClassifier(classes=names, c=0.5).fit(X, S),
+        lambda: MPUClassifier(classes=names, c=0.5).fit(X, unknown),
+        lambda: IncompleteLabelClassifier(LogisticRegression(), c=0.5).fit(X, named),
+        lambda: choose_thresholds(P, named, 0.5),
+        lambda: choose_thresholds(P, named, 1.0, reviewed=-S, ignored=S),
+    ):
+        with refused(ValueError, f"label {names[1]} "):
+            use()
 
 
 @pytest.mark.parametrize("seed", [1, 8, 120])
@@ -178,22 +192,3 @@ def test_what_is_not_known_is_ignored(scored):
     both = unknown | (more > 0)
     p = model.fit(X, S, ignored=both.astype(int)).predict_proba(X)
     np.testing.assert_array_equal(model.fit(X, forms_of_unknown(S, unknown)[0], ignored=more).predict_proba(X), p)
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda X, S: MPUClassifier(c=0.5, levels=1, C=1.0).fit(X, S),
-        lambda X, S: MPUClassifier(c=0.5, levels=1, C=1.0).fit(X, np.where(S, 1.0, [0, np.nan, 0])),
-        lambda X, S: IncompleteLabelClassifier(LogisticRegression(), c=0.5).fit(X, S),
-        lambda X, S: calibrate(S, scores=np.full(S.shape, 0.5), c=0.5),
-        lambda X, S: choose_thresholds(np.full(S.shape, 0.5), S, c=0.5),
-    ],
-    ids=["MPUClassifier", "1 and NaN", "IncompleteLabelClassifier", "calibrate", "choose_thresholds"],
-)
-def test_a_c_that_annotations_refute_is_refused(use):
-    rng = np.random.default_rng(1)
-    S = (rng.random((475, 3)) < 0.2).astype(int)
-    S[:, 1] = rng.permutation(475) < 375
-    with refused(ValueError):
-        use(rng.normal(size=(475, 4)), S)
