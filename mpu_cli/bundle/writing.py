@@ -117,7 +117,8 @@ class Writer:
             if keep is not None:
                 check_kept(path, keep)
                 if keep and loading.manifest_of(path) not in (None, text):
-                    _keep_present(path)
+                    with _said_to_be_unwritable(kept(path, 1)):
+                        _keep_present(path)
             with signals.unbroken:
                 with unchanged_time(path):
                     for temporary, name in files.items():
@@ -126,9 +127,12 @@ class Writer:
                 manifest.replace(path / loading.MANIFEST)
             directory_to_disk(path)
             if keep is not None:
-                with suppress(OSError):  # the next training removes them
-                    for beyond in reversed(_beyond(path, keep)):  # the last first, so that a kill leaves no gap
+                for beyond in reversed(_beyond(path, keep)):  # the last first, so that a kill leaves no gap
+                    try:
                         beyond.rename(path / WORKSHOP / beyond.name)
+                    except OSError as error:  # it belongs to another account
+                        why = f"{error.strerror}; remove it, as it is older than the {keep} to be kept"
+                        _log.warning(f"{beyond}: cannot be removed: {why}")
 
     @contextmanager
     def held(self) -> Iterator["Writer"]:
@@ -321,9 +325,10 @@ def _write(folder: Path, content: bytes | dict[str, np.ndarray]) -> Path:
 
 
 def kept(model: Path, number: int) -> Path:
-    """Return MODEL.number; the same for links to the model."""
+    """Return MODEL.number, as the model was named; the same for links to the model."""
     real = model.resolve()
-    return real.with_name(f"{real.name}.{number}")
+    same = model if model.name and model.absolute() == real else real
+    return same.with_name(f"{same.name}.{number}")
 
 
 def _keep_present(model: Path) -> None:
