@@ -151,8 +151,8 @@ class Named:
         Raises DataError (y has another form, other values, or only one class, or the names do not match its columns).
         """
         if are_label_sets(y):
-            matrix, labels = from_label_sets(y, classes)
-            return cls(matrix, labels, names=labels)
+            matrix, labels, unknown = from_label_sets(y, classes)
+            return cls(matrix, labels, unknown, labels)
         own = getattr(y, "columns", None)
         y, unknown = _without_unknown(y, pos_label)
         values = checked(y, "y", accept_sparse=True, ensure_2d=False, dtype=None)
@@ -346,14 +346,15 @@ def are_label_sets(y: Any) -> bool:
     return any(isinstance(row, set | frozenset) or any(isinstance(name, str) for name in row) for row in sets)
 
 
-def from_label_sets(y: Any, classes: Any = None, more: bool = False) -> tuple[csr_array, np.ndarray]:
-    """Return the indicator matrix of label sets, and the names of its columns.
+def from_label_sets(y: Any, classes: Any = None, more: bool = False) -> tuple[csr_array, np.ndarray, csr_array]:
+    """Return the indicator matrix of label sets, the names of its columns, and the unknown cells: int8, shape (n, q).
 
     Duplicate labels of an instance count once. `classes` are all names, or with `more` the first ones; by default the
     names that occur, in ascending order. DataError if the labels are neither all texts nor all whole numbers, if a
     label is not among the names, or if the names are not unique.
     """
-    rows = [[] if _is_unknown(row) else list(dict.fromkeys(row)) for row in y]
+    is_unknown = [_is_unknown(row) for row in y]
+    rows = [[] if absent else list(dict.fromkeys(row)) for row, absent in zip(y, is_unknown, strict=True)]
     occurring = {label: i for i in reversed(range(len(rows))) for label in rows[i]}
     kinds = {str if isinstance(label, str) else int for label in occurring}
     for label, i in occurring.items():
@@ -366,7 +367,8 @@ def from_label_sets(y: Any, classes: Any = None, more: bool = False) -> tuple[cs
         raise DataError(f"y[{occurring[new[0]]}] has the label {new[0]!r}, which is not among the classes")
     names = class_names(np.array(first + new, dtype=object), len(first + new))
     binarizer = MultiLabelBinarizer(classes=names, sparse_output=True)
-    return indicator(binarizer.fit_transform(rows)), names
+    unknown = csr_array(np.array(is_unknown, np.int8)[:, None]) @ csr_array(np.ones((1, len(names)), np.int8))
+    return indicator(binarizer.fit_transform(rows)), names, unknown
 
 
 def class_names(classes: Any, q: int) -> np.ndarray:
