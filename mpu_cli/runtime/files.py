@@ -472,11 +472,21 @@ def _unique(pairs: list[tuple[Any, ...]]) -> dict[str, Any]:
 
 def _finite(text: str) -> float:
     if not math.isfinite(number := float(text)):
-        raise ValueError("a number is not finite")
+        raise ValueError("a number is not finite, or too large")
     return number
 
 
-_STRICT: dict[str, Any] = {"object_pairs_hook": _unique, "parse_float": _finite, "parse_constant": _finite}
+def _whole(text: str) -> float:
+    return int(text) if len(text) < _MANY_DIGITS else _finite(text)
+
+
+_MANY_DIGITS = 300  # of a whole number; Python refuses thousands, in words of its own
+_STRICT: dict[str, Any] = {
+    "object_pairs_hook": _unique,
+    "parse_float": _finite,
+    "parse_int": _whole,
+    "parse_constant": _finite,
+}
 
 
 def json_object(text: bytes) -> dict[str, Any]:

@@ -54,6 +54,7 @@ REFUSED = (
     (b'{"instances": [{"1": NaN}]}', 400, "the body: a number is not finite"),
     (b'{"instances": [{"1": -Infinity}]}', 400, "the body: a number is not finite"),
     (b'{"instances": [{"1": 1e39}]}', 400, "the value of 1 is not a 32-bit number"),
+    (b'{"instances": [{"1": %s}]}' % (b"9" * 5000), 400, "the body: a number is not finite"),
     (b'{"instances": [{"1": 3e38, "2": 3e38}]}', 400, "scores exceed the range of 32-bit floats"),
     (b'{"instances": [{"1": true}]}', 400, "the value of 1 is not a 32-bit number"),
     (b'{"instances": [{"1": 1}], "top": 0}', 400, "top: 0: give a whole number from 1 to 100"),
