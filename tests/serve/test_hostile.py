@@ -46,7 +46,15 @@ def test_idle_connections_do_not_stop_it(service, monkeypatch, caplog):
     assert len(caplog.text) < 5000
 
 
-@pytest.mark.parametrize(("sent", "status"), [(b"", b""), (b"GET /hea", b""), (HEAD + b"{", b"HTTP/1.1 408")])
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"", b""),
+        (b"GET /hea", b""),
+        (HEAD + b"{", b"HTTP/1.1 408"),
+        (HEAD.replace(b"1000", b"9" * 17), b"HTTP/1.1 413"),
+    ],
+)
 def test_who_does_not_finish_a_request_is_sent_away(service, monkeypatch, sent, status):
     monkeypatch.setattr(application, "_SECONDS_TO_ASK", 0.3)
     monkeypatch.setattr(application, "_SECONDS_OF_BODY", 0.3)

@@ -407,13 +407,13 @@ class Service:
 
     async def _body(self, request: Request) -> bytes:
         received = bytearray()
+        self._refuse_longer(int(request.headers.get("content-length", 0)))
         try:
             async with asyncio.timeout(_SECONDS_OF_BODY):
                 async for part in request.stream():
                     received += part
                     self._receiving += len(part)
-                    if len(received) > self._max_bytes:
-                        raise HTTPException(413, f"the body is too long: give at most {self._max_bytes:,} bytes")
+                    self._refuse_longer(len(received))
                     if self._receiving > max(_MOST_BYTES_AT_A_TIME, self._max_bytes):
                         raise HTTPException(503, "too many requests at a time; try again", _CLOSE)
         except TimeoutError:
@@ -422,6 +422,10 @@ class Service:
         finally:
             self._receiving -= len(received)
         return bytes(received)
+
+    def _refuse_longer(self, n_bytes: int) -> None:
+        if n_bytes > self._max_bytes:
+            raise HTTPException(413, f"the body is too long: give at most {self._max_bytes:,} bytes")
 
 
 _CLOSE = {"connection": "close"}
