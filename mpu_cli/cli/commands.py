@@ -3,6 +3,7 @@
 Nothing here imports NumPy, so that help and completion come at once: actions are imported when a command runs.
 """
 
+import re
 from pathlib import Path
 
 import click
@@ -52,6 +53,7 @@ from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
 
+_HOST = re.compile(r"[\w.-]+|[\da-fA-F.]*:[\da-fA-F.]*:[\da-fA-F:.]*", re.ASCII)  # or an IPv6 address
 _cluster_option = option(
     "--cluster ADDRESS",
     Parsed("cluster", Address.parse),
@@ -474,13 +476,19 @@ def review() -> None:
     """
 
 
+def _host_name(text: str) -> str:
+    if not _HOST.fullmatch(text):
+        raise ValueError(f"{text!r} is no name such as tags.example.org: leave out protocol, port and path")
+    return text
+
+
 @command(
     click.Argument(["model"], metavar="MODEL", type=PATH),
     option("--host", str, "Address to listen on; 0.0.0.0 or :: for all.", default="127.0.0.1"),
     option("--port", Integer(0, 65535), "Port; 0: any free port.", default=8000),
     option(
         "--allowed-host NAME",
-        str,
+        Parsed("name", _host_name),
         "Also accept requests to this host name, such as that of a proxy. Can be repeated.",
         multiple=True,
     ),

@@ -48,8 +48,14 @@ _PROBABILITIES = 1 << 22  # in memory at a time
 
 def _candidate(name: str, threshold: float | None) -> tuple[bundle.TrainedModel | None, compare.Form]:
     """Return the model of this name, or None for a predictions file; and the form of these, detected while reading."""
-    model = bundle.load(Path(name)) if Path(name).is_dir() else None
+    model = bundle.load(Path(name)) if _is_model(name) else None
     return model, compare.Form(name, threshold, labels=model is not None, scores=model is not None)
+
+
+def _is_model(name: str) -> bool:
+    """Whether predictions are those of a model; ModelError if it is missing, as its name says."""
+    path = Path(name)
+    return path.is_dir() or (path.suffix == ".mpu" and not path.exists() and bool(bundle.load(path)))
 
 
 class Truth:
@@ -140,7 +146,7 @@ def evaluate_several(
     The verdict uses the first of the metrics, or micro-F1 if that is among them.
     `count`: called with the number of newly compared instances, for each of the predictions.
     """
-    refuse_unreadable(name for name in predictions if not Path(name).is_dir())
+    refuse_unreadable(name for name in predictions if not _is_model(name))
     c = metrics.rates_of(truth)
     every = [_counted(name, truth, metrics, c, count) for name in predictions]
     if metrics.threshold is not None and not any(one.gains for one in every):
