@@ -110,3 +110,8 @@ class Options(FrequencyOptions):
     def uses_label_features(self) -> bool:
         """Whether weights are drawn towards the label features, if there are any."""
         return self.prior not in ("none", 0)
+
+    @property
+    def needs_label_features(self) -> bool:
+        """Whether a weight of the label features is set, so that there must be some."""
+        return self.prior is not None and self.uses_label_features

@@ -253,10 +253,10 @@ class TrainingData(Problem):
         Raises InputError (the frequency file cannot be read, or lacks a label), MpuError (the options set a weight for
         label features, but there are none), DataError (the annotations contradict c).
         """
-        file, prior = frequency_file(options), options.prior
-        if self.label_features is None and isinstance(prior, float | int) and prior:
+        file = frequency_file(options)
+        if self.label_features is None and options.needs_label_features:
             raise MpuError(
-                f"--prior {prior:g} is the weight of the features of labels, and there are none: give "
+                f"--prior {options.prior:g} is the weight of the features of labels, and there are none: give "
                 "--label-features, or data that mpu vectorize made, with names of labels"
             )
         c: Any = options.c

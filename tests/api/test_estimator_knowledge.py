@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 
-from mpu_cli import MPUClassifier, load
+from mpu_cli import MPUClassifier, load, out_of_fold
 from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.writer import write_instances
 from tests.core.test_prior import named_problem
@@ -84,7 +84,11 @@ def test_a_label_that_is_never_annotated_is_learned(named):
     p, true = model.predict_proba(X)[:, 0], truth[:, [0]].toarray()[:, 0]
     assert p[true].mean() > 5 * p[~true].mean()
     assert np.isfinite(model.thresholds_).all()
-    assert not MPUClassifier(**OF_NAMES).fit(X, S).predict_proba(X)[:, 0].any()
+    plain = MPUClassifier(**OF_NAMES | {"prior": "auto"}).fit(X, S)
+    assert not plain.predict_proba(X)[:, 0].any()
+    for without in (MPUClassifier(**OF_NAMES).fit, lambda X, S: out_of_fold(X, S, MPUClassifier(**OF_NAMES))):
+        with refused(ValueError, "prior is 15"):
+            without(X, S)
 
 
 @pytest.mark.slow
