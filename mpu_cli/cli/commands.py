@@ -114,7 +114,7 @@ def corrupt() -> None:
     """Remove labels at random, to test methods on missing labels.
 
     Copies the LIBSVM file IN to OUT without a random share of its labels; everything else is copied byte for byte, but
-    labels written as "1.0" or "+2" are written as 1 and 2. The default - is standard input or output. The kept share,
+    labels written as in "1.0, +2" are written as "1,2". The default - is standard input or output. The kept share,
     the true c, is printed on standard error.
 
     \b
