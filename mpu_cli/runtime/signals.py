@@ -23,6 +23,7 @@ unbroken = threading.RLock()
 _cleanups: list[Callable[[], None]] = []
 _askings: list[Callable[[], None]] = []
 _watching = False
+ending: str | None = None  # why the process ends, as printed, while a signal ends it
 
 
 def _plain(text: str) -> None:
@@ -80,12 +81,14 @@ def asked_to_end(ask: Callable[[], None]) -> Iterator[None]:
 
 
 def _wait_for_any(heeded: set[int]) -> None:
+    global ending
     number = signal.sigwait(heeded)
     if _askings:
         _askings.pop()()
         number = signal.sigwait(heeded)
     unbroken.acquire()
-    last_deeds: list[Callable[[], None]] = [*reversed(_cleanups), partial(say, _WORDS[number])]
+    ending = _WORDS[number]
+    last_deeds: list[Callable[[], None]] = [*reversed(_cleanups), partial(say, ending)]
     for last_deed in last_deeds:
         with suppress(Exception):  # the others must run too, and the exit: the reader of stderr may be gone
             last_deed()

@@ -13,6 +13,7 @@ import pytest
 
 from mpu_cli.__main__ import main
 from tests.cli.started import Started
+from tests.cli.tables import records
 from tests.cli.training import ALONE, QUICK
 from tests.folders import contents, names
 
@@ -37,12 +38,15 @@ def big(file):
 def test_in_training(run, start, tiny, tmp_path, number, status, line, jobs):
     """In compiled loops, in the main thread and in others; the old model stays."""
     run("train", tiny, *QUICK)
-    before = contents(tmp_path)
-    process = start("train", tiny, "-j", jobs, "-v", *FOREVER)
+    before, history = contents(tmp_path), tmp_path / "history.jsonl"
+    process = start("train", tiny, "-j", jobs, "-v", *FOREVER, "--history", history)
     assert process.stderr.readline().startswith("reading data:")
     time.sleep(0.1)
     process.send_signal(number)
     assert process.end() == ("", line, status)
+    (entry,) = records(history.read_text())
+    assert (entry["file"], entry["error"]) == (str(tiny), line.rstrip())
+    history.unlink()
     assert contents(tmp_path) == before
 
 

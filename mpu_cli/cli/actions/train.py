@@ -40,6 +40,7 @@ from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.selection import TrainingResult
 from mpu_cli.errors import STANDARD_STREAM, MpuError, RejectedError, counted, shown, without_secrets
 from mpu_cli.inputs.training_data import ClusterData, Sources, cluster_data, frequency_file, read_training_data
+from mpu_cli.runtime import signals
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, in_background, peak_bytes
 from mpu_cli.svmlight.streams import Files, compression_named, files_of, is_url, open_output, refuse_unwritable, stem
@@ -279,9 +280,18 @@ def append(path: Path, entry: dict[str, Any], before: str = "") -> None:
 
 @contextmanager
 def _with_failures(path: Path, names: dict[str, Any]) -> Iterator[None]:
-    """Append a line to a history with the error that ends the context, if any; `names`: its time, model and file."""
+    """Append a line to a history with the error or signal that ends the context, if any.
+
+    `names`: its time, model and file.
+    """
+
+    def append_signal() -> None:
+        if signals.ending is not None:
+            append(path, names | {"error": signals.ending})
+
     try:
-        yield
+        with signals.finally_call(append_signal):
+            yield
     except (MpuError, OSError, MemoryError) as error:
         with _warned():
             append(path, names | {"error": without_secrets(str(error)) or "out of memory"})
