@@ -213,7 +213,9 @@ def from_0_to_1(values: Any, name: str, **how: Any) -> np.ndarray:
 
 
 def refuse_broken(matrix: Any, name: str) -> None:
-    """Raise DataError if a cell is masked, or a sparse index is outside the shape, which kernels would access."""
+    """Raise DataError if there is no matrix, a cell is masked, or a sparse index is outside the shape."""
+    if matrix is None:
+        raise DataError(f"{name} is missing: give an array, a sparse matrix or a data frame")
     if isinstance(matrix, np.ma.MaskedArray) and matrix.mask.any():
         raise DataError(f"{name} has masked cells, which only y may have, as a matrix: fill them, as filled(0) does")
     if not issparse(matrix):
@@ -338,9 +340,15 @@ def are_label_sets(y: Any) -> bool:
     if isinstance(y, Iterator):
         raise DataError("y can be read only once: give a list")
     rows = list(y)
-    sets = [row for row in rows if not _is_unknown(row)]
-    if not sets or not all(isinstance(row, Collection) and not isinstance(row, str | bytes | Mapping) for row in sets):
+    are_sets = [isinstance(row, Collection) and not isinstance(row, str | bytes | Mapping) for row in rows]
+    sets = [row for row, is_set in zip(rows, are_sets, strict=True) if is_set]
+    if not sets:
         return False
+    for i in np.flatnonzero(~np.array(are_sets)):
+        if not _is_unknown(rows[i]):
+            raise DataError(
+                f"y[{i}] is {rows[i]!r:.60}, and others are label sets: give a list or a set for each instance"
+            )
     if len(sets) < len(rows) or len({len(row) for row in sets}) > 1:
         return True
     return any(isinstance(row, set | frozenset) or any(isinstance(name, str) for name in row) for row in sets)

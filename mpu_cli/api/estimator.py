@@ -118,9 +118,8 @@ def settings_of(estimator: Any, annotations: Annotations, named: Named | None = 
             given["c"] = [c.get(name, np.nan) for name in classes.tolist()]
     options, run = chosen(Options, given), replace(chosen(Run, given), step=step)
     if annotations.label_features is None and options.needs_label_features:
-        raise DataError(
-            f"prior is {options.prior}, and there are no label features: give label_features to fit, or auto"
-        )
+        weight = f"prior is {options.prior}, the weight of the features of labels, and there are none"
+        raise DataError(f"{weight}: give label_features to fit, or leave prior at 'auto'")
     rates: Any = options.c
     if named is not None and named.has_one_dimension and named.matrix.shape[1] > 1:  # no label is missing
         rates = 1.0

@@ -176,6 +176,8 @@ def ranking_metrics(
     listed = as_csr(listed) if issparse(listed) else stored(listed)
     truth, listed, unknown = arrays.compared(y_true, "y_true", listed, "scores have", ignored)
     cutoffs = tuple(options.checked(options.Integer(1), "k", cutoff) for cutoff in np.atleast_1d(np.asarray(k, object)))
+    if not cutoffs:
+        raise DataError("k is empty: give at least one cut-off, such as 5")
     known = slice(None) if unknown is None else np.flatnonzero(np.diff(unknown.indptr) < truth.shape[1])
     plain, weighted = RankingMetrics(cutoffs), PropensityScoredMetrics(cutoffs)
     plain.add(truth[known], listed[known])

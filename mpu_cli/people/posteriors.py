@@ -52,7 +52,7 @@ def unannotated_posterior(probabilities: Any, c: ArrayLike) -> Any:
     Raises
     ------
     DataError
-        A number is not in [0, 1]. (A ValueError.)
+        A number is not in [0, 1], or the shapes do not fit. (A ValueError.)
 
     References
     ----------
@@ -65,6 +65,11 @@ def unannotated_posterior(probabilities: Any, c: ArrayLike) -> Any:
     [0.333, 0.818, 0.98]
     """
     c = in_order_of(columns_of(probabilities), c, "c", "probabilities")
+    try:
+        np.broadcast_shapes(np.shape(c), np.shape(probabilities))
+    except ValueError:
+        sizes = f"c has shape {np.shape(c)}, and probabilities {np.shape(probabilities)}"
+        raise DataError(f"{sizes}: give one number, or one for each label, instance (in a column) or cell") from None
     if issparse(probabilities):
         entries = csr_array(probabilities)
         rates = np.broadcast_to(c, entries.shape)[entries.nonzero()]

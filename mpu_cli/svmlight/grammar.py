@@ -220,6 +220,8 @@ def _parse_feature(token: bytes, reading: Reading) -> tuple[int, float]:
             f"{_quote(token)} has no colon; labels begin the line, with commas between them; "
             f"{_COLON_MISSING[reading.scores]}"
         )
+    if index_text == b"qid":
+        raise ValueError(f"{_quote(token)} is the number of a query, not a feature; remove it: sed 's/ qid:[0-9]*//'")
     index = _parse_id(index_text, "index")
     if not colon:
         return index, 1.0

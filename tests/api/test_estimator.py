@@ -216,12 +216,14 @@ def test_label_sets_are_as_the_matrix_that_a_binarizer_makes(named, kind, outer)
         ([["a"], ["b", 3]], r"y\[1\] has the label 3: give texts"),
         ([["a"], ["c"]], r"y\[1\] has the label 'c', which is not among the classes"),
         ([[], []], "y has 0 columns"),
+        ([["a"], "b"], r"y\[1\] is 'b', and others are label sets"),
+        ([None, {"a": 1}, ["b"]], r"y\[1\] is {'a': 1}, and others are label sets"),
         (["a", "b"], "Unknown label type.*, or a list of names for each instance"),
     ],
 )
 def test_what_are_no_label_sets(tags, message):
     with pytest.raises(ValueError, match=message):
-        MPUClassifier(**QUICK, classes=["a", "b"]).fit(np.eye(2), tags)
+        MPUClassifier(**QUICK, classes=["a", "b"]).fit(np.eye(len(tags)), tags)
 
 
 def test_names_are_kept_on_disk(named, tmp_path, run):

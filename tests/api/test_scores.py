@@ -119,18 +119,22 @@ def test_c_of_each_label_is_unknown_if_instances_have_one_label_each():
 
 def test_features_scores_and_models_cannot_be_confused(scored):
     X, _, S, P = scored
-    for arguments in ({}, {"X": X, "scores": P}):
+    for use in (
+        lambda: estimate_c(y=S),
+        lambda: estimate_c(X, S, scores=P),
+        lambda: estimate_c(X),
+        lambda: unannotated_posterior(P, [0.5, 0.6]),
+        lambda: unannotated_posterior(csr_array(P), [0.5, 0.6]),
+        lambda: questions(y=S, n=10, scores=P[:, :2]),
+        lambda: out_of_fold(X, S, RandomForestClassifier()),
+    ):
         with refused(ValueError):
-            estimate_c(y=S, **arguments)
+            use()
     for use in (lambda P: estimate_c(y=S, scores=P), to_probabilities := calibrate(S, scores=P, c=0.5)):
         for wrong in (P * 3 - 1, P * np.nan):
             with refused(ValueError):
                 use(wrong)
     np.testing.assert_array_equal(to_probabilities(csr_array(P)), to_probabilities(P))
-    with refused(ValueError):
-        questions(y=S, n=10, scores=P[:, :2])
-    with refused(ValueError):
-        out_of_fold(X, S, RandomForestClassifier())
 
 
 def test_missing_labels_are_as_many_as_c_says(scored):
@@ -157,10 +161,7 @@ class NAType:
     def __eq__(self, other):
         return self
 
-    def __ne__(self, other):
-        return self
-
-    __hash__ = object.__hash__
+    __ne__, __hash__ = __eq__, object.__hash__
 
     def __bool__(self):
         raise TypeError("boolean value of NA is ambiguous")

@@ -67,15 +67,13 @@ def test_propensities_of_an_indicator_matrix():
         (jain_propensities, ([[1], [1], [0.5]],), {}),
         (ranking_metrics, ([["a"], []], [[1, 0], [0, 1]]), {}),
         (choose_thresholds, ([[0.5]], [[1, 0]], 0.5), {}),
-        (choose_thresholds, ([[0.5]], [[1]], [0.5, 0.5]), {}),
         (choose_thresholds, ([[0.5]], [[0]], 0.5), {}),
         (choose_thresholds, ([[0.5]], [[1]], 0.5, "f1"), {}),
-        (choose_thresholds, (np.zeros((1, 0)), [[1]], 0.5), {}),
-        (corrected_metrics, ([[1, 0]], [[1]], 0.5), {}),
         (corrected_metrics, ([[1]], [[0.5]], 0.5), {}),
         (corrected_metrics, ([[1]], [[1]], 0), {}),
         (corrected_metrics, ([[1]], [[1]], "auto"), {}),
         (ranking_metrics, ([[1]], [[1]]), {"k": 1.5}),
+        (ranking_metrics, ([[1]], [[1]]), {"k": []}),
     ],
 )
 def test_what_is_refused(function, arguments, options):

@@ -57,6 +57,7 @@ def test_a_command_of_the_page(tmp_path, which, files, expected):
     [
         (b"-1 1:0.5\n1 2:1\n", b" 1:0.5\n1 2:1\n"),
         (b"Data\n2, 1 1:0.5\n", b"2, 1 1:0.5\n"),
+        (b"2 qid:3 1:0.5\n3 qid:4 2:1\n", b"2 1:0.5\n3 2:1\n"),
         (b"2,1 1:0.5\r3 2:1\r", b"2,1 1:0.5\n3 2:1\n"),
         (b"2,1 'a|n 1:0.5 |m 2:1\n| 2:1\n", b"2,1  1:0.5  2:1\n 2:1\n"),
         ("3 1:0.5\n".encode("utf-16"), b"3 1:0.5\n"),
