@@ -32,7 +32,7 @@ def likelihoods(label: OfLabel, columns: Sequence[int]) -> np.ndarray:
     """
     bins = _bins(label, columns)
     parts = range(0, len(columns), _LABELS)
-    return np.hstack([_likelihood(*bins[:, start : start + _LABELS]) for start in parts])
+    return np.hstack([np.empty((len(CEILINGS), 0)), *(_likelihood(*bins[:, s : s + _LABELS]) for s in parts)])
 
 
 def common_ceiling(label: OfLabel, columns: Sequence[int]) -> list[float]:

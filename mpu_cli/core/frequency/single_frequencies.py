@@ -22,8 +22,12 @@ from mpu_cli.core.frequency.estimators import (
 )
 from mpu_cli.core.problem import InstanceGroups
 
-# Labels clearly differ, or may, if this makes the annotations of each more probable, on average by these factors.
-_DIFFER, _MAY_DIFFER = 2.0, 2.0**0.5
+# Labels clearly differ if this makes the annotations of each more probable, on average by this factor.
+_DIFFER = 2.0
+# They may differ if ceilings with one of these standard deviations of their logarithms make all annotations so many
+# times as probable as equal ceilings do. The lower end of c is then this share of the 5 % quantile that they imply:
+# labels with few annotations, which these ceilings leave out, have lost more.
+_SPREADS, _MAY_DIFFER, _LOWEST = np.array([0, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9]), 20.0, 0.95
 # The least frequency of a label that differs, as a share of that of the labels annotated best.
 _LEAST_SHARE = 0.2
 # Standard deviation of the log ceilings of labels that agree.
@@ -83,22 +87,51 @@ def estimate_singly(
 ) -> tuple[SingleFrequencies | None, FrequencyEstimate]:
     """Estimate the frequencies of labels that clearly differ, else None; and that of all labels, which these imply.
 
-    If it is open whether they differ, the interval of all labels covers both cases, unless c is nearly 1.
+    If they may differ, the interval of all labels extends to what they imply then, unless c is nearly 1.
 
     `of_all`: from the labels annotated best.
     """
-    agreeing, evidence = agreement(cells)
-    if evidence <= (_DIFFER if of_all.c >= NEARLY_COMPLETE else _MAY_DIFFER):
-        return None, of_all
-    likelihood = likelihoods(cells.label, range(cells.annotated.shape[1]))
+    columns = cells.most_annotated(FEWEST_ANNOTATIONS)
+    of_columns = likelihoods(cells.label, columns)
+    agreeing, evidence = _agreement(of_columns)
+    counts = cells.annotated.sum(axis=0, dtype=float)
+    counts[list(of_all.left_out)] = 0
+    if evidence <= _DIFFER:
+        if of_all.c >= NEARLY_COMPLETE:
+            return None, of_all
+        return None, of_all.covering(_if_labels_differ(of_all, counts, columns, of_columns))
+    likelihood = likelihoods(cells.label, range(len(counts)))
     posterior = _prior(of_all.c, agreeing)[:, None] * np.maximum(likelihood, np.finfo(float).tiny)
     posterior /= posterior.sum(axis=0)
-    c, counts = CEILINGS @ posterior, cells.annotated.sum(axis=0, dtype=float)
-    counts[list(of_all.left_out)] = 0
-    implied = _implied(of_all, counts, c, posterior)
-    if evidence <= _DIFFER:
-        return None, of_all.covering(implied)
-    return _with_intervals(cells, of_all, c, likelihood, agreeing), implied
+    c = CEILINGS @ posterior
+    return _with_intervals(cells, of_all, c, likelihood, agreeing), _implied(of_all, counts, c, posterior)
+
+
+def _if_labels_differ(
+    of_all: FrequencyEstimate, counts: np.ndarray, columns: list[int], likelihood: np.ndarray
+) -> FrequencyEstimate:
+    """Return the estimate that the labels at `columns` imply if their ceilings vary by more than chance.
+
+    `counts`: float64, shape (q,). `likelihood`: float64, shape (G, r): of the ceilings of these labels.
+    """
+    priors, likelihood = np.array([_near(spread) for spread in _SPREADS]), np.maximum(likelihood, np.finfo(float).tiny)
+    logs = np.log(np.maximum(priors @ likelihood, np.finfo(float).tiny)).sum(axis=2)
+    if logs.max() - logs[0].max() < np.log(_MAY_DIFFER):
+        return of_all
+    best, ceiling = np.unravel_index(np.argmax(logs), logs.shape)
+    posterior = np.repeat(priors[best, ceiling][:, None], len(counts), axis=1)
+    posterior[:, columns] *= likelihood
+    posterior /= posterior.sum(axis=0)
+    implied = _implied(of_all, counts, CEILINGS @ posterior, posterior)
+    return replace(implied, interval=(_LOWEST * implied.interval[0], implied.c))
+
+
+def _near(deviation: float) -> np.ndarray:
+    """Return normal weights of log ceilings near each, that add up to 1: float64, shape (G, G)."""
+    logs = np.log(CEILINGS)
+    weights = np.exp(-(((logs[:, None] - logs) / max(deviation, 1e-6)) ** 2) / 2)
+    near: np.ndarray = weights / weights.sum(axis=1, keepdims=True)
+    return near
 
 
 def differ(cells: CountedCells) -> bool:
@@ -165,17 +198,17 @@ def agreement(cells: CountedCells) -> tuple[float, float]:
     Returns: the most probable pi, at its best c: 0 if all labels have too few annotations; and how many times as
     probable it makes the annotations of a label as pi = 1 at its best c does: the geometric mean.
     """
-    columns = cells.most_annotated(FEWEST_ANNOTATIONS)
-    if not len(columns):
+    return _agreement(likelihoods(cells.label, cells.most_annotated(FEWEST_ANNOTATIONS)))
+
+
+def _agreement(likelihood: np.ndarray) -> tuple[float, float]:
+    if not likelihood.size:
         return 0.0, 1.0
-    likelihood = likelihoods(cells.label, columns)
-    logs = np.log(CEILINGS)
-    near = np.exp(-(((logs[:, None] - logs) / _DEVIATION) ** 2) / 2)
-    below = np.tril(np.broadcast_to(CEILINGS, near.shape))  # the grid is logarithmic: uniform is proportional to c
-    agree, lower = ((weights / weights.sum(axis=1, keepdims=True)) @ likelihood for weights in (near, below))
+    below = np.tril(np.broadcast_to(CEILINGS, (len(CEILINGS),) * 2))  # the grid is logarithmic: uniform is like c
+    agree, lower = _near(_DEVIATION) @ likelihood, below / below.sum(axis=1, keepdims=True) @ likelihood
     mixed = _SHARES[:, None] * agree[:, None] + (1 - _SHARES[:, None]) * lower[:, None]  # (G, P, q)
     by_share = np.log(np.maximum(mixed, np.finfo(float).tiny)).sum(axis=2).max(axis=0)
-    return float(_SHARES[np.argmax(by_share)]), float(np.exp((by_share.max() - by_share[-1]) / len(columns)))
+    return float(_SHARES[np.argmax(by_share)]), float(np.exp((by_share.max() - by_share[-1]) / likelihood.shape[1]))
 
 
 # A group with fewer annotations in the sample has no estimate from its instances alone.
