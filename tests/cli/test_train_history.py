@@ -106,7 +106,7 @@ def test_a_history_is_written_to_what_has_no_end_or_no_content(run, tiny):
 def test_a_history_that_is_full_is_an_error_after_the_model(run, tiny):
     result = run("train", tiny, *QUICK, "--history", "/dev/full")
     assert result.exit_code == 1
-    assert "/dev/full: the model is saved, but the history could not be written" in result.stderr
+    assert "tiny.mpu is saved, but /dev/full: the history could not be written" in result.stderr
     failed = run("train", tiny.with_name("nosuch.svm"), "--history", "/dev/full")
     assert failed.exit_code == 1
     assert "nosuch.svm: cannot be read" in failed.stderr

@@ -15,6 +15,7 @@ from tests.serve.conftest import serving, trained
 
 application = pytest.importorskip("mpu_cli.cli.actions.serve")
 HEAD = b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
+LONG = HEAD.replace(b"1000", b"9" * 17)
 
 
 def connected(port: int) -> socket.socket:
@@ -46,22 +47,14 @@ def test_idle_connections_do_not_stop_it(service, monkeypatch, caplog):
     assert len(caplog.text) < 5000
 
 
-@pytest.mark.parametrize(
-    ("sent", "status"),
-    [
-        (b"", b""),
-        (b"GET /hea", b""),
-        (HEAD + b"{", b"HTTP/1.1 408"),
-        (HEAD.replace(b"1000", b"9" * 17), b"HTTP/1.1 413"),
-    ],
-)
+@pytest.mark.parametrize(("sent", "status"), [(b"", b""), (b"GET /hea", b""), (HEAD + b"{", b"408"), (LONG, b"413")])
 def test_who_does_not_finish_a_request_is_sent_away(service, monkeypatch, sent, status):
     monkeypatch.setattr(application, "_SECONDS_TO_ASK", 0.3)
     monkeypatch.setattr(application, "_SECONDS_OF_BODY", 0.3)
     with connected(service("one").port) as client:
         client.sendall(sent)
         with client.makefile("rb") as answer:
-            assert answer.read()[:12] == status
+            assert answer.read()[9:12] == status
 
 
 def test_a_slow_client_is_told_that_the_service_ends(made, tmp_path, monkeypatch, caplog):

@@ -136,8 +136,8 @@ def train(
             gate.replace_present(writer, model)
     if history is not None:
         line = names | {"time": now()} | _line(report, int(data.annotations.sum()))
-        with _warned() if _is_rejected(report) else nullcontext():
-            append(history, line, "the model is saved, but " * (not _is_rejected(report)))
+        with _after(_saved(report)):
+            append(history, line)
     return report
 
 
@@ -254,15 +254,8 @@ def _line(report: dict[str, Any], annotations: int) -> dict[str, Any]:
     return line | present(cluster=report.get("cluster"))
 
 
-def _is_rejected(report: dict[str, Any]) -> bool:
-    return "acceptance" in report and not report["acceptance"]["accepted"]
-
-
-def append(path: Path, entry: dict[str, Any], before: str = "") -> None:
-    """Append a complete line to a history, even if other training runs append theirs at the same time.
-
-    `before`: what happened before, for the MpuError that is raised if the line cannot be written.
-    """
+def append(path: Path, entry: dict[str, Any]) -> None:
+    """Append a complete line to a history, even if other training runs append theirs at the same time."""
     line = json.dumps(as_json(entry), allow_nan=False).encode() + b"\n"
     try:
         with path.open("ab+", buffering=0) as file:
@@ -275,7 +268,7 @@ def append(path: Path, entry: dict[str, Any], before: str = "") -> None:
             if is_regular:
                 os.fsync(file)
     except OSError as error:
-        raise MpuError(f"{path}: {before}the history could not be written: {error.strerror}") from error
+        raise MpuError(f"{path}: the history could not be written: {error.strerror}") from error
 
 
 @contextmanager
@@ -293,18 +286,24 @@ def _with_failures(path: Path, names: dict[str, Any]) -> Iterator[None]:
         with signals.finally_call(append_signal):
             yield
     except (MpuError, OSError, MemoryError) as error:
-        with _warned():
+        with _after(None):
             append(path, names | {"error": without_secrets(str(error)) or "out of memory"})
         raise
 
 
 @contextmanager
-def _warned() -> Iterator[None]:
-    """Turn an error into a warning: that of the command is another one."""
+def _after(saved: Path | None) -> Iterator[None]:
+    """Say in an error that a model is saved. If none is, warn instead: the error of the command is another."""
     try:
         yield
     except MpuError as error:
+        if saved is not None:
+            raise MpuError(f"{saved} is saved, but {error}") from error
         warn(str(error))
+
+
+def _saved(report: dict[str, Any]) -> Path | None:
+    return report["model"] if report.get("acceptance", {"accepted": True})["accepted"] else None
 
 
 def command(
@@ -330,9 +329,9 @@ def command(
         _refuse_on_cluster(sources, options)
     done = train(sources, output, options, on=on, acceptance=acceptance, **how)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in done["seconds"].items()))
-    with _warned() if _is_rejected(done) else nullcontext():
+    with _after(_saved(done)):
         output_report(done, as_json, (lambda _: None) if is_quiet() else _print_report)
-    if _is_rejected(done):
+    if _saved(done) is None:
         stays = "stays" if output.exists() else "is not made"
         raise RejectedError(f"{output} {stays}: {done['acceptance']['verdict']}")
 
