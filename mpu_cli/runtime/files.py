@@ -476,15 +476,11 @@ def _finite(text: str) -> float:
     return number
 
 
-def _whole(text: str) -> float:
-    return int(text) if len(text) < _MANY_DIGITS else _finite(text)
-
-
 _MANY_DIGITS = 300  # of a whole number; Python refuses thousands, in words of its own
 _STRICT: dict[str, Any] = {
     "object_pairs_hook": _unique,
     "parse_float": _finite,
-    "parse_int": _whole,
+    "parse_int": lambda text: int(text) if len(text) < _MANY_DIGITS else _finite(text),
     "parse_constant": _finite,
 }
 
