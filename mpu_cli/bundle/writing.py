@@ -324,7 +324,7 @@ def _write(folder: Path, content: bytes | dict[str, np.ndarray]) -> Path:
     return path
 
 
-def kept(model: Path, number: int) -> Path:
+def kept(model: Path, number: int | str) -> Path:
     """Return MODEL.number, as the model was named; the same for links to the model."""
     real = model.resolve()
     same = model if model.name and model.absolute() == real else real

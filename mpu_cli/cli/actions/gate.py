@@ -9,7 +9,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle import TrainedModel, Writer
 from mpu_cli.bundle.loading import manifest_of
 from mpu_cli.bundle.predicting import Fitness
-from mpu_cli.bundle.writing import check_kept, origin_of
+from mpu_cli.bundle.writing import check_kept, kept, origin_of
 from mpu_cli.cli.actions.evaluate import Truth, conclusion_on
 from mpu_cli.cli.messages import warn
 from mpu_cli.cli.options import KS, Acceptance
@@ -39,10 +39,10 @@ class Gate:
         self.others: list[tuple[str, Counts]] = []
         if not sum(chunk.labels.nnz for chunk in self.truth.chunks()):
             raise InputError(self.truth.file, "has no labels, so no model can be tested on it")
-        kept = check_kept(target, acceptance.keep)[: acceptance.keep]
+        older = check_kept(target, acceptance.keep)[: acceptance.keep]
         self.present = manifest_of(target)
         with run.step("testing earlier models"):
-            for path in ([] if self.present is None else [target]) + kept:
+            for path in ([] if self.present is None else [target]) + older:
                 try:
                     model = bundle.load(path)
                 except ModelError as error:
@@ -100,7 +100,7 @@ class Gate:
         if misfits:
             accepted, reason = False, f"the new model does not fit {shown(self.truth.file)}: {misfits[0]}"
         # Users move a model here to prevent its return.
-        held = self.target.resolve().with_name(f"{self.target.resolve().name}.held")
+        held = kept(self.target, "held")
         if accepted and held.exists():
             sums = _checksums(model, self.target)
             if sums and sums == _checksums(bundle.load(held), held):
