@@ -254,7 +254,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
             self.group_c_ = dict(zip(annotations.groups.names, estimates.groups.c.tolist(), strict=True))
         self.thresholds_ = annotations.widened(thresholds, np.inf)
         self.expected_f1_ = expected.f1
-        self.expected_f1_interval_ = expected.interval(estimates.range_of_c) if estimates.is_known else None
+        self.expected_f1_interval_ = list(expected.interval(estimates.range_of_c)) if estimates.is_known else None
         self.out_of_fold_scores_ = annotations.widened(self._scores)
         return self
 
