@@ -382,8 +382,10 @@ def from_label_sets(y: Any, classes: Any = None, more: bool = False) -> tuple[cs
 def class_names(classes: Any, q: int) -> np.ndarray:
     """Check that each of the q columns of an indicator matrix has a unique name; None: 0 to q - 1."""
     names = np.arange(q) if classes is None else np.asarray(classes)
-    if names.dtype == object and names.ndim and (plain := np.asarray(names.tolist())).dtype.kind in "iuf":
-        names = plain  # MultiLabelBinarizer stores numbers as objects
+    if names.dtype == object and names.ndim:
+        if (plain := np.asarray(names.tolist())).dtype.kind in "iuf":
+            names = plain  # MultiLabelBinarizer stores numbers as objects
+        names = np.array([name.item() if isinstance(name, np.str_) else name for name in names], names.dtype)
     if names.shape != (q,):
         raise DataError(f"classes has shape {names.shape}, and y has {q} columns: give a name for each")
     if len(set(names.tolist())) < q:

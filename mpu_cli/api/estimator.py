@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, issparse, vstack
+from scipy.sparse import coo_array, csr_array, issparse, vstack
 from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_consistent_length, check_random_state
@@ -326,8 +326,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         reliable as the interval of c. None if c is unknown, since people seem to have stopped at some number of labels.
     coef_, intercept_ : ndarray or csr_array of float32, shape (q, D); ndarray of float32, shape (q,)
         Coefficients of the first level: what a unit of each feature adds to the log-odds of each label, before
-        calibration, and before labels inform each other. Sparse if the weights are sparse. Zeros and -inf for labels
-        not in the model. Absent for m3l-rbf.
+        calibration, and before labels inform each other. Sparse if the weights are sparse, or less than half of the
+        features occur. Zeros and -inf for labels not in the model. Absent for RBF features.
     record_ : dict
         Options and results of the training, as `save` records them.
     sparse_output_ : bool
@@ -446,6 +446,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         for warning in data.warnings(result.chosen.estimates, annotations.shown):
             warnings.warn(warning, MpuWarning, stacklevel=2)
         model = data.assembled(predictor, result, options, run, files={})
+        if named.has_one_dimension and len(named.of_columns) > 1:
+            model.options["one_class_each"] = True
         return self._become(model, columns, named, sparse=arrays.are_label_sets(y) or issparse(y))
 
     def predict_top(self, X: Any, k: int = 5) -> csr_array:
@@ -513,7 +515,9 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
 
         An existing model stays in use until the new one is complete. The directory contains neither labels that could
         not be learned nor feature names. Whole-number labels are stored in ascending order, whatever their order in
-        `classes_`; others are numbered from 1 in the order of `classes_`, and their names are stored.
+        `classes_`; others are numbered from 1 in the order of `classes_`, and their names are stored. If y had more
+        than two classes in one dimension, `load` keeps this, but `mpu predict` predicts all labels that reach their
+        threshold.
 
         Raises ValueError (a label is neither a whole number from 0 nor a text, or its text does not fit on one line of
         a file), MpuError (the path cannot be written, or another training is writing there).
@@ -528,14 +532,14 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     def coef_(self) -> np.ndarray | csr_array:  # noqa: D102  # an attribute, described above
         level, columns = self._first_level()
         weights = level.weights
-        rows = np.arange(weights.shape[0]) if columns is None else columns.indices
         shape = len(self._of_columns), self.n_features_in_
-        if isinstance(weights, np.ndarray):
+        if isinstance(weights, np.ndarray) and columns is None:
             coefficients = np.zeros(shape, np.float32)
-            coefficients[self._columns[:, None], rows] = weights.T
+            coefficients[self._columns] = weights.T
             return coefficients
-        places = weights.tocoo()
-        return csr_array((places.data, (self._columns[places.col], rows[places.row])), shape=shape)
+        places = coo_array(weights)
+        features = places.row if columns is None else columns.indices[places.row]
+        return csr_array((places.data, (self._columns[places.col], features)), shape=shape)
 
     @property
     def intercept_(self) -> np.ndarray:  # noqa: D102
@@ -630,5 +634,7 @@ def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifie
     classifier = MPUClassifier(**recorded)
     classifier.n_features_in_ = model.predictor.n_features
     classes = model.shown_labels(numbers)
-    named = arrays.Named(csr_array((0, len(classes))), classes)
+    named = arrays.Named(
+        csr_array((0, len(classes))), classes, has_one_dimension=model.options.get("one_class_each", False)
+    )
     return classifier._become(model, np.arange(len(classes)), named, sparse=True)

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from scipy.stats import spearmanr
 from sklearn.utils import estimator_checks
 from sklearn.utils._testing import assert_allclose_dense_sparse
@@ -52,17 +52,20 @@ def test_of_one_class_each_the_column_is_saved_and_ranked(halved, tmp_path):
     loaded = load(tmp_path / "one.mpu")
     assert loaded.classes_.tolist() == ["yes"]
     np.testing.assert_array_equal(loaded.predict_proba(X), column.predict_proba(X))
+    three = MPUClassifier(levels=1, C=30.0).fit(X, np.array(["a", "b", "c"])[X.argmax(axis=1)])
+    three.save(tmp_path / "three.mpu")
+    np.testing.assert_array_equal(load(tmp_path / "three.mpu").predict(X), three.predict(X))
 
 
-@pytest.mark.parametrize("to", [np.asarray, csr_array])
-def test_coefficients_are_those_of_the_first_level(halved, to):
+@pytest.mark.parametrize(("to", "more"), [(np.asarray, 2), (csr_array, 9)])
+def test_coefficients_are_those_of_the_first_level(halved, to, more):
     X, _, S = halved
-    wide = np.hstack([X, np.zeros((len(X), 9))])  # features that do not occur have no weights
-    model = MPUClassifier(**QUICK).fit(to(wide), S * [1, 1, 0])
-    assert model.coef_.shape == (3, 12)
-    scores = wide @ model.coef_.T + model.intercept_
+    wide = to(np.hstack([X, np.zeros((len(X), more))]))  # features that do not occur have no weights
+    model = MPUClassifier(**QUICK).fit(wide, S * [1, 1, 0])
+    assert (model.coef_.shape, issparse(model.coef_)) == ((3, 3 + more), more == 9)
+    scores = csr_array(wide @ model.coef_.T).toarray() + model.intercept_
     assert spearmanr(scores[:, 0], model.predict_proba(wide)[:, 0]).statistic > 0.999
-    assert not model.coef_[2].any()
+    assert not csr_array(model.coef_)[[2]].nnz
     assert model.intercept_[2] == -np.inf
 
 

@@ -37,14 +37,15 @@ def sets_of(S, names):
 
 
 @pytest.mark.parametrize(
-    ("names", "absent"), [(NAMES, []), (NAMES, None), ([3, 10, 12], np.nan), (list(np.array([3, 10, 12])), [])]
+    ("names", "absent"), [(NAMES, []), (np.array(NAMES), None), ([3, 10, 12], np.nan), (np.array([3, 10, 12]), [])]
 )
 def test_label_sets_are_of_texts_or_numbers_and_may_be_unknown(halved, names, absent):
     X, _, S = halved
     given = [row or absent for row in sets_of(S, names)]
     known = np.where((absent != []) & ~S.any(axis=1)[:, None], np.nan, S)
     learned, expected = (MPUClassifier(**QUICK, c=0.5).fit(X, labels) for labels in (given, known))
-    assert learned.classes_.tolist() == names
+    assert learned.classes_.tolist() == list(names)
+    assert {type(name) for name in learned.classes_.tolist()} <= {str, int}
     np.testing.assert_array_equal(learned.predict_proba(X), expected.predict_proba(X))
     assert learned.score(X, given) == expected.score(X, known)
 
@@ -200,15 +201,13 @@ def test_label_features_by_the_names_of_labels_and_features(halved):
     given, vectors = Frame(X), Frame(np.arange(9.0).reshape(3, 3), index=["x", "y", "z"])
     one_each = np.array(["x", "y", "z"])[np.arange(600) % 3]
     for y in (Frame(S, ["x", "y", "z"]), one_each):
-        models = [
-            MPUClassifier(**QUICK, c=0.5, prior=15.0).fit(given, y, label_features=features)
-            for features in (vectors, turned(vectors), vectors.T[["z", "x", "y"]].T)
-        ]
-        for other in models[1:]:
-            np.testing.assert_array_equal(other.predict_proba(X), models[0].predict_proba(X))
+        model = MPUClassifier(**QUICK, c=0.5, prior=15.0)
+        p = model.fit(given, y, label_features=vectors).predict_proba(X)
+        for features in turned(vectors), vectors.T[["z", "x", "y"]].T:
+            np.testing.assert_array_equal(model.fit(given, y, label_features=features).predict_proba(X), p)
     for other in (Frame(vectors, index=["x", "y", "v"]), Frame(vectors, ["arts", "film", "sport"])):
         with refused(ValueError, "label_features"):
-            models[0].fit(given, Frame(S, ["x", "y", "z"]), label_features=other)
+            model.fit(given, Frame(S, ["x", "y", "z"]), label_features=other)
 
 
 class Series:
@@ -229,7 +228,9 @@ class Series:
 def test_label_frequencies_of_a_series(made, halved):
     X, _, S = halved
     c = [0.6, 0.7, 0.9]
-    assert made().set_params(c=Series()).fit(X, Frame(S)).c_.tolist() == c
+    model = made().set_params(c=Series()).fit(X, Frame(S))
+    assert model.c_.tolist() == c
+    assert incomplete_f1_scorer(c)(model, X, S) == corrected_metrics(S, model.predict(X), c)["micro_f1"]
     assert corrected_metrics(Frame(S), S, Series()) == corrected_metrics(S, S, c)
     assert ranking_metrics(Frame(S), S, c=Series(), propensities=Series()) == ranking_metrics(S, S, c=c, propensities=c)
     np.testing.assert_array_equal(unannotated_posterior(Frame(S * 0.5), Series()), unannotated_posterior(S * 0.5, c))

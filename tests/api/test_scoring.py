@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array, csr_array, csr_matrix
 from sklearn.metrics import coverage_error, ndcg_score
-from sklearn.tree import DecisionTreeClassifier
 
-from mpu_cli import choose_thresholds, corrected_metrics, incomplete_f1_scorer, jain_propensities, ranking_metrics
+from mpu_cli import choose_thresholds, corrected_metrics, jain_propensities, ranking_metrics
 from mpu_cli.evaluation import metrics
 from mpu_cli.evaluation.metrics import LabelSetMetrics
 from tests.golden import refused
@@ -131,9 +130,3 @@ def test_c_of_other_shapes_or_values(c):
     for measure in (corrected_metrics, ranking_metrics):
         with refused(ValueError):
             measure(Y, PREDICTED, c=c)
-
-
-def test_the_scorer_takes_c_of_each_label():
-    tree = DecisionTreeClassifier(max_depth=2).fit(PREDICTED, Y)
-    score = incomplete_f1_scorer(RATES["labels"])(tree, PREDICTED, Y)
-    assert score == corrected_metrics(Y, tree.predict(PREDICTED), RATES["labels"])["micro_f1"]
