@@ -80,17 +80,13 @@ def frequencies_of_file(
             if label in frequencies:
                 raise ValueError(f"label {label} is duplicate; remove one of the lines")
             frequencies[label] = c
-    return frequencies, _earlier(comments, np.array([*frequencies.values()]))
-
-
-def _earlier(comments: list[str], rates: np.ndarray) -> EarlierEstimate | None:
-    """Return the estimate in comments written by `estimate_lines`."""
-    for line in comments:
-        if match := _EARLIER.fullmatch(line):
-            c, *interval = (float(number) for number in match.groups() if number is not None)
-            warnings = tuple(other.removeprefix(_WARNING) for other in comments if other.startswith(_WARNING))
-            return EarlierEstimate(rates, c, (interval[0], interval[1]) if interval else None, warnings)
-    return None
+    estimates = list(filter(None, map(_EARLIER.fullmatch, comments)))  # as `estimate_lines` writes them
+    if not estimates:
+        return frequencies, None
+    c, *interval = (float(number) for number in estimates[0].groups() if number is not None)
+    warnings = tuple(text.removeprefix(_WARNING) for text in comments if text.startswith(_WARNING))
+    ends, rates = (interval[0], interval[1]) if interval else None, np.array([*frequencies.values()])
+    return frequencies, EarlierEstimate(rates, c, ends, warnings)
 
 
 def estimate_lines(c: float, interval: tuple[float, float] | None, warnings: Sequence[str]) -> bytes:

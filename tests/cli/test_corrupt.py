@@ -140,14 +140,14 @@ def test_nothing_removed_is_a_copy_and_everything_removed_leaves_the_rest(source
 )
 @pytest.mark.parametrize("scheme", ["uniform", "label"])
 def test_a_file_that_changes_meanwhile(source, tmp_path, monkeypatch, changed, scheme):
-    choose = module._draw
+    choose = getattr(module, f"{scheme}_draw")
 
     def choose_then_change(*args):
         draw = choose(*args)
         source.write_bytes(changed)
         return draw
 
-    monkeypatch.setattr(module, "_draw", choose_then_change)
+    monkeypatch.setattr(module, f"{scheme}_draw", choose_then_change)
     with refused(InputError):
         corrupt(source, tmp_path / "out", 0.5, scheme=scheme)
     assert not (tmp_path / "out").exists()

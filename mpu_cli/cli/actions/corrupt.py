@@ -15,7 +15,7 @@ from mpu_cli.inputs.side_tables import frequency_lines
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_stream
-from mpu_cli.svmlight.streams import Measured, Readable, open_output, read_twice, refuse_unwritable
+from mpu_cli.svmlight.streams import Measured, open_output, read_twice, refuse_unwritable
 from mpu_cli.svmlight.writer import labelled_lines
 
 # Maps the labels of the next instances, and the number of labels of each, to whether each label is drawn.
@@ -95,7 +95,12 @@ def command(
     with read_twice(source) as opened:
         with opened() as stream:
             first = Measured(stream)
-            draw = _draw(first, str(source), missing_rate, scheme, reading, run)
+            chunks = iter_stream(first, str(source), reading, run=run)
+            if scheme == "label":
+                occurring = [np.unique(chunk.labels.indices) for chunk in chunks]
+                draw = label_draw(np.unique(np.concatenate(occurring)), missing_rate, run.seed)
+            else:
+                draw = uniform_draw(sum(chunk.labels.nnz for chunk in chunks), missing_rate, run.seed)
         with opened() as stream, ExitStack() as beside, open_output(target, beside) as out:
             removed_out = None if removed is None else beside.enter_context(open_output(removed))
             for block in labelled_lines(stream, str(source), first.measure()):
@@ -128,11 +133,3 @@ def command(
         **counts,
     )
     return counts
-
-
-def _draw(stream: Readable, source: str, missing_rate: float, scheme: str, reading: Reading, run: Run) -> Draw:
-    chunks = iter_stream(stream, source, reading, run=run)
-    if scheme == "label":
-        occurring = [np.unique(chunk.labels.indices) for chunk in chunks]
-        return label_draw(np.unique(np.concatenate(occurring)), missing_rate, run.seed)
-    return uniform_draw(sum(chunk.labels.nnz for chunk in chunks), missing_rate, run.seed)

@@ -218,14 +218,6 @@ def _write_cells(out: Writable, cells: Cells | Questions, data: TrainingData, fi
     decisions.write(out, cells.rows, data.ids[cells.columns], **more)
 
 
-_DESIGN = (
-    "write yes or no under verdict, line by line, without skipping hard ones; then give this file to --reviewed",
-    "questions drawn by chance: drawn is the probability with which a cell was; labels are drawn in proportion to "
-    "annotations^0.7, cells to r^{0:g} (1-r)^{1:g}; r is the probability of yes, at least {2:g}",
-    "probability is that of yes, {3}",
-)
-
-
 def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) -> dict[str, int]:
     """Draw unannotated cells, and write them as a review file without decisions.
 
@@ -246,10 +238,15 @@ def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) 
         why = f"no label to ask about is missing with a probability of at least {LEAST:g}, {by}"
         to_check = "to check, review whole instances: mpu review FILE --sample 40"
         raise InputError(sources.file, f"there is nothing to ask: {why}; {to_check}")
-    design = OF_TRUE, OF_FALSE, LEAST, by
+    design = (
+        "# write yes or no under verdict, line by line, without skipping hard ones; then give this file to --reviewed\n"
+        "# questions drawn by chance: drawn is the probability with which a cell was; labels are drawn in proportion "
+        f"to annotations^0.7, cells to r^{OF_TRUE:g} (1-r)^{OF_FALSE:g}; r is the probability of yes, at least "
+        f"{LEAST:g}\n"
+        f"# probability is that of yes, {by}\n"
+    )
     with open_output(outputs.target) as out:
-        for line in _DESIGN:
-            out.write(f"# {line.format(*design)}\n".encode())
+        out.write(design.encode())
         _write_cells(out, drawn, data, sources.file, source=decisions.QUESTION, drawn=drawn.chance)
     instances, labels = (len(np.unique(of)) for of in (drawn.rows, drawn.columns))
     return {"questions": len(drawn), "instances": instances, "labels": labels, "answered": answered}
