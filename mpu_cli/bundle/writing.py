@@ -266,7 +266,6 @@ def _written(path: Path, model: loading.TrainedModel) -> tuple[dict[Path, str], 
 
 
 def _numbers_of(model: StackedModel) -> dict[str, Any]:
-    """Return a model's JSON values, which are not in its arrays."""
     top, kernel = model.top, model.rbf
     calibrations = model.calibrations or (None,) * len(model.levels)
     return {
@@ -287,7 +286,6 @@ def _calibration_numbers(calibration: AnyCalibration | None) -> dict[str, Any] |
 
 
 def _parts_of(model: loading.TrainedModel) -> loading.Parts:
-    """Return the arrays of a model, by part and name."""
     predictor = model.predictor
     parts: loading.Parts = {}
     for i, level in enumerate(predictor.levels):
@@ -431,10 +429,6 @@ def parse_origin(content: bytes, n_labels: int) -> Origin:
         raise ValueError(f"{error} is missing" if isinstance(error, KeyError) else str(error)) from None
 
 
-# Convention of reproducible builds: a time in seconds since 1970 that replaces the current time.
-_TIME_VARIABLE = "SOURCE_DATE_EPOCH"
-
-
 def described_files(source: Source, states: Sequence[State | None], others: Named) -> dict[str, Any]:
     """Return names, sizes and checksums of the data of a training, and other files by their options.
 
@@ -480,6 +474,6 @@ def training_record(
 
 
 def now() -> str:
-    """Return the current time in UTC, or the time in the variable ``SOURCE_DATE_EPOCH``."""
-    time = os.environ.get(_TIME_VARIABLE)
+    """Return the current time in UTC, or that of ``SOURCE_DATE_EPOCH`` (reproducible builds), in seconds since 1970."""
+    time = os.environ.get("SOURCE_DATE_EPOCH")
     return (datetime.now(UTC) if time is None else datetime.fromtimestamp(int(time), UTC)).isoformat(timespec="seconds")

@@ -180,7 +180,6 @@ def _train_block(
 
 
 def _mean(models: list[LinearModel], sizes: list[int]) -> LinearModel:
-    """Return the mean of models, weighted by the number of instances that each has learned from."""
     shares = np.array(sizes, np.float32) / np.float32(sum(sizes))
     weights = sum(model.weights * share for model, share in zip(models, shares, strict=True))
     bias = sum(model.bias * share for model, share in zip(models, shares, strict=True))
@@ -347,7 +346,6 @@ def train_by_workers(collection: Collection, options: Options, run: Run) -> tupl
 
 
 def _fetched(collection: Collection, rows: np.ndarray, run: Run) -> Problem:
-    """Fetch instances by their numbers across all parts."""
     starts = np.cumsum([0, *(fact.size for fact in collection.facts)])
     wanted = pairwise(np.searchsorted(rows, starts))
     with run.step("fetching the sample"):

@@ -45,6 +45,9 @@ from mpu_cli.svmlight.reader import Dataset, no_labels, read
 from mpu_cli.svmlight.streams import Files, Source, bytes_of, files_of
 from mpu_cli.text.stored import Sidecars, Stored, packed
 
+if TYPE_CHECKING:
+    from mpu_cli.cluster.training import Collection
+
 _log = logging.getLogger(__name__)
 
 
@@ -512,10 +515,6 @@ def _with_label_features(data: TrainingData, sources: Sources, run: Run) -> Trai
     if vectors is None:
         return data
     return replace(data, label_features=rows_among(vectors, np.searchsorted(data.ids, numbers), len(data.ids)))
-
-
-if TYPE_CHECKING:
-    from mpu_cli.cluster.training import Collection
 
 
 @contextmanager

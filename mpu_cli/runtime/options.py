@@ -195,7 +195,6 @@ class PerLabel(Real):
             raise ValueError(f"{error}, or a file that exists") from None
 
     def _checked(self, value: Any, given: Any) -> Any:
-        """Return a float, or an array of float64."""
         import numpy as np  # not at the top, so that the help need not wait for it
 
         if np.ndim(value) == 0:

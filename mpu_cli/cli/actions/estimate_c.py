@@ -177,7 +177,6 @@ def _print_report(report: dict[str, Any], is_complete: bool) -> None:
 
 
 def _lines(report: dict[str, Any], is_complete: bool) -> dict[str, str]:
-    """Return the lines about c, keyed by their names."""
     to_answer = f"answer 40 questions, or what --plan says: {messages.QUESTIONS}"
     if "c" not in report:
         return {

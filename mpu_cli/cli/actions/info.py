@@ -124,7 +124,6 @@ class _Described:
 
     @cached_property
     def _feature_names(self) -> dict[int, str]:
-        """The names of the features that have one."""
         if self.model.packed_vectorizer is None:
             return {}
         return dict(enumerate(unpacked(self.model.packed_vectorizer, str(self.path)).features or (), 1))

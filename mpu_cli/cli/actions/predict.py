@@ -194,7 +194,6 @@ def predict(
     ranked = output.form != "labels"
 
     def predict_rows(part: Rows) -> tuple[bytes, Fitness]:
-        """Return the lines of some instances, and the counts in them."""
         (features, ids), n = part, part[0].shape[0]
         if output.has_all or most is not None:
             predictions = model.predictor.predictions(features, run, most)

@@ -254,7 +254,6 @@ class _Reader:
             raise InputError(self.name, f"{problem}{others}{self._other_field(problem)}", self.first.line)
 
     def _look_at(self, fields: Mapping[str, object]) -> None:
-        """Record the content of the tags fields."""
         for name in self.fields.tags:
             if name not in self.with_tags and holder(fields, name) is not None:
                 self.with_tags.add(name)
