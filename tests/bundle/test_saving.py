@@ -10,7 +10,6 @@ from scipy.sparse import csr_array
 
 from mpu_cli import bundle
 from mpu_cli.bundle import loading
-from mpu_cli.bundle.writing import check_target
 from mpu_cli.core.features import Columns
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.stacking import StackedModel
@@ -145,12 +144,6 @@ def test_an_empty_name_is_refused(tmp_path, monkeypatch):
     with refused(ModelError):
         bundle.save(make_model(), "")
     assert contents(tmp_path) == {}
-
-
-def test_a_dangling_link_is_refused(path):
-    path.symlink_to("nowhere")
-    with refused(ModelError):
-        check_target(path)
 
 
 @pytest.mark.parametrize("keep", [None, 1])

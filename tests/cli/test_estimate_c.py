@@ -49,17 +49,10 @@ def test_c_is_the_share_that_is_left(run, corrupted, rate, features):
     assert report["predictable"] is True
 
 
-def test_the_readable_report(run, digits, tmp_path):
+def test_names_and_steps_are_told(run, digits, tmp_path):
     source = first_lines(digits[0], 100, tmp_path / "digits.svm")
     shutil.copy(digits[0].with_name("digits.labels"), tmp_path)
     result = run("estimate-c", source, "--folds", 2, "-v")
-    first, missing, rests, assumes, checked = result.stdout.splitlines()
-    assert first.startswith("label frequency c  ")
-    assert re.search(r"\(90 % interval 0\.9\d\d to 1\.000\)$", first)
-    assert re.match(r"missing labels     \d+\.\d%, about [\d,]+$", missing)  # or more, or fewer
-    assert assumes.startswith("assumes            every true label is annotated with the same chance or")
-    assert checked.startswith("to check it        answer 40 questions")
-    assert re.match(r"rests on           \d+ of 18 labels( that features distinguish best)? \(method bbe\)$", rests)
     names, *steps = result.stderr.splitlines()
     assert names.endswith("digits.labels names 18 of 18 labels")
     assert [line.partition(":")[0] for line in steps if not line.startswith(("compiling", "seconds: "))] == [

@@ -71,10 +71,6 @@ def test_info_tells_every_file(run, parts, tmp_path):
         data = path.read_bytes()
         assert file == {"name": str(path), "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     assert origin["others"] == []
-    lines = run("info", tmp_path / "m.mpu").stdout.splitlines()
-    table = [line.split() for line in lines[lines.index("origin.files") + 1 :]]
-    assert table[0] == ["name", "bytes", "sha256"]
-    assert table[1:] == [[file["name"], str(file["bytes"]), file["sha256"]] for file in origin["files"]]
 
 
 def test_names_beside_one_file_are_those_of_all(run, parts, tmp_path):
