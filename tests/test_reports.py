@@ -154,11 +154,13 @@ def documented(text: str) -> set[str]:
 
 
 def example(report: dict[str, Any]) -> str:
-    """Return a report as the page shows it: a line for each field; of fields with names of their own, the first two."""
+    """Return a report as the page shows it, field by field: of warnings one, of fields with names of their own two."""
     shown = {
         name: dict(list(value.items())[:2]) if name in OPEN and isinstance(value, dict) else value
         for name, value in report.items()
     }
+    if "warnings" in shown:
+        shown["warnings"] = shown["warnings"][:1]
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in shown.items())
     return f"```json\n{{\n{lines}\n}}\n```"
 
