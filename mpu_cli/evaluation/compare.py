@@ -180,7 +180,7 @@ def metric_names(ks: Sequence[int]) -> list[str]:
 
 
 _REPLICATES = 1000
-_DRAWN = 1 << 22  # numbers in memory at a time
+_DRAWN = 1 << 22  # numbers in memory at a time, of a few samples
 _QUALITY = ("precision", "recall", "f1")
 SET_METRICS = tuple(f"{average}_{name}" for average in ("micro", "macro") for name in _QUALITY)
 SAMPLES_F1 = "samples_f1"
@@ -307,27 +307,18 @@ def intervals(counts: Counts, incomplete: bool = False, seed: int = 0) -> dict[s
 def _deviations(every: Sequence[Counts], incomplete: bool, seed: int) -> list[dict[str, float]]:
     """Return standard deviations over samples: of the first's metrics, and of the differences of others from it."""
     n, width = every[0].truth.shape[0], max(max(one.truth.shape) for one in every)
+    rng, at_once = np.random.default_rng(seed), max(1, _DRAWN // width)
     drawn: list[dict[str, list[np.ndarray]]] = [{} for _ in every]
-    for weights in _samples(n, seed, width):
+    for start in range(0, _REPLICATES, at_once):
+        b = min(at_once, _REPLICATES - start)
+        numbers = rng.integers(n, size=(b, n)) + n * np.arange(b)[:, None]
+        weights = np.bincount(numbers.ravel(), minlength=b * n).reshape(b, n).astype(float)
         first, *others = (one.metrics(weights, incomplete) for one in every)
         common = ({name: other[name] - first[name] for name in first.keys() & other.keys()} for other in others)
         for samples, values in zip(drawn, (first, *common), strict=True):
             for name, of_samples in values.items():
                 samples.setdefault(name, []).append(of_samples)
     return [{name: float(np.std(np.concatenate(parts))) for name, parts in samples.items()} for samples in drawn]
-
-
-def _samples(n: int, seed: int, width: int) -> Iterator[np.ndarray]:
-    """Draw samples of n instances with replacement; yield the multiplicities of instances, shape (b, n).
-
-    Samples are drawn a few at a time, so that an array of `width` for each is small.
-    """
-    rng = np.random.default_rng(seed)
-    at_once = max(1, _DRAWN // width)
-    for start in range(0, _REPLICATES, at_once):
-        b = min(at_once, _REPLICATES - start)
-        drawn = rng.integers(n, size=(b, n)) + n * np.arange(b)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=b * n).reshape(b, n).astype(float)
 
 
 def ranking_gains(truth: csr_array, scores: csr_array, ks: Sequence[int]) -> dict[str, np.ndarray]:

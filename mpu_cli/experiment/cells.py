@@ -341,31 +341,27 @@ def _scores(panel: Panel, metric: str) -> str:
 
 
 def _against_first(panel: Panel, metric: str, folds: int) -> str:
-    """Compare the first method with each of the others, on the folds that both have."""
-    first, *others = panel.methods
-
-    def difference(other: str, rate: float) -> str:
-        one, two = (panel.scores(metric, method, rate) for method in (first, other))
-        return _difference([one[fold] - two[fold] for fold in one.keys() & two.keys()], folds)
-
-    table = [[other, *(difference(other, rate) for rate in panel.rates)] for other in others]
-    return _table([f"{first} minus the method, with 95 % interval", *(f"{rate:.0%}" for rate in panel.rates)], table)
-
-
-def _difference(differences: list[float], folds: int) -> str:
-    """Format the mean, and its interval by Student's t over folds; empty if there is none.
+    """Compare the first method with each of the others, on the folds that both have, by Student's t over folds.
 
     Training sets overlap, which adds the ratio of test set size to training set size to 1/m (Nadeau and Bengio,
     "Inference for the generalization error", Machine Learning 52, 2003).
     """
-    if not differences:
-        return ""
-    mean, spread, m = float(np.mean(differences)), _deviation(differences), len(differences)
-    if isnan(spread):
-        return f"{mean:+.4f}"
-    half = float(student.ppf(0.975, m - 1)) * spread * (1 / m + 1 / (folds - 1)) ** 0.5
-    low, high = np.clip((mean - half, mean + half), -1, 1)  # F1 is a share
-    return f"{mean:+.4f} ({low:+.4f} to {high:+.4f})"
+    first, *others = panel.methods
+
+    def difference(other: str, rate: float) -> str:
+        one, two = (panel.scores(metric, method, rate) for method in (first, other))
+        differences = [one[fold] - two[fold] for fold in one.keys() & two.keys()]
+        if not differences:
+            return ""
+        mean, spread, m = float(np.mean(differences)), _deviation(differences), len(differences)
+        if isnan(spread):
+            return f"{mean:+.4f}"
+        half = float(student.ppf(0.975, m - 1)) * spread * (1 / m + 1 / (folds - 1)) ** 0.5
+        low, high = np.clip((mean - half, mean + half), -1, 1)  # F1 is a share
+        return f"{mean:+.4f} ({low:+.4f} to {high:+.4f})"
+
+    table = [[other, *(difference(other, rate) for rate in panel.rates)] for other in others]
+    return _table([f"{first} minus the method, with 95 % interval", *(f"{rate:.0%}" for rate in panel.rates)], table)
 
 
 def _table(header: list[str], rows: list[list[str]]) -> str:
