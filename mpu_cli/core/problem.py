@@ -308,11 +308,6 @@ class Answers(CellList):
 
     true: np.ndarray  # bool, shape (m,)
 
-    @classmethod
-    def none(cls) -> "Answers":
-        """Return an empty list of answers."""
-        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool))
-
 
 @dataclass(frozen=True)
 class InstanceGroups:

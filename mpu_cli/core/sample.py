@@ -178,11 +178,6 @@ class Sample:
         """Return whether each instance has a label, or is known to have none: bool, shape (n,)."""
         return LabelFrequency.of(1.0, self.labels.shape, self.verified).labelled(self.labels)
 
-    @property
-    def has_all_annotated(self) -> bool:
-        """Whether all annotated labels are in the sample."""
-        return self.weights is None or not (self.weights > 1).any()
-
     def calibrated(self, probabilities: np.ndarray) -> np.ndarray | None:
         """Return naive probabilities, calibrated; None if no label is annotated."""
         frequency = LabelFrequency.naive(self.labels.shape, self.verified)
@@ -413,7 +408,8 @@ def estimate_frequency(
         return replace(before, reviewed=from_people(population))
     probabilities = sample.naive_probabilities(tick) if scores is None else scores
     calibrated = sample.calibrated(probabilities)
-    of_all_labels = calibrated if sample.has_all_annotated else None
+    has_all_annotated = sample.weights is None or not (sample.weights > 1).any()
+    of_all_labels = calibrated if has_all_annotated else None
     read = 1.0 if of_all_labels is None else sample.share_read(of_all_labels)
     verified = sample.verified
     if population.answers is not None and verified is not None:  # from annotations alone

@@ -20,7 +20,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency, is_estimated
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, RBF, Options
-from mpu_cli.core.predictions import FEW_LABELS, Block, refuse_beyond_free
+from mpu_cli.core.predictions import FEW_LABELS, Block, count_positives, refuse_beyond_free
 from mpu_cli.core.problem import Instances, Problem
 from mpu_cli.core.sample import (
     Estimates,
@@ -82,7 +82,7 @@ class Trial:
             return pooled_threshold(held_out)[1]
         made_by = validation.source_models(task, self.fold_rows)
         binned = BinnedCells.of(replace(held_out, made_by=made_by))
-        return best_threshold(binned, calibrate_strata(binned, task.positives_of_labels))[1]
+        return best_threshold(binned, calibrate_strata(binned, count_positives(task.positives)))[1]
 
 
 def choose_settings(
@@ -186,10 +186,6 @@ class HyperParameters:
     # Out-of-fold predictions of level 0, if all instances were predicted when the settings were chosen
     held_out: HeldOut | None = None
     f1: float = 0.0  # expected on complete labels, by which the settings were chosen; 0 if they were not chosen
-
-    def frequency(self, data: Problem | Instances) -> LabelFrequency:
-        """Return the label frequency of all cells."""
-        return self.estimates.frequency(data, self.c)
 
 
 @dataclass(frozen=True, kw_only=True)

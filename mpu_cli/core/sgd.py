@@ -17,7 +17,7 @@ from mpu_cli.core.kernels import SIMD, Batches, descent, kernel, shuffled
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, loss_named
 from mpu_cli.core.loss.pu_logistic import LOSS
-from mpu_cli.core.predictions import LEAST, Block, Predictions, Top, count_positives
+from mpu_cli.core.predictions import LEAST, Block, Predictions, Top
 from mpu_cli.core.side_information import NegativeSample, Prior, unannotated_bias
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -96,11 +96,6 @@ class LearningTask:
     def positives(self) -> csr_array:
         """Return the annotated labels, corrected by verified ones."""
         return self.frequency.positives(self.labels)
-
-    @property
-    def positives_of_labels(self) -> np.ndarray:
-        """Return how many instances have each label as a positive: int, shape (q,)."""
-        return count_positives(self.positives)
 
     @cached_property
     def learnable(self) -> Features:

@@ -48,6 +48,7 @@ from mpu_cli.core.predictions import (
     Top,
     as_features,
     blocks,
+    count_positives,
     dense,
     refuse_labels_of_one,
     refuse_too_large,
@@ -89,7 +90,7 @@ def train(
     refuse_too_large(instances.features.width, q, n_levels)
 
     chosen = chosen or choose_hyper_parameters(instances, options, run)  # with c
-    x, s, c = instances.features, instances.labels, chosen.frequency(instances)
+    x, s, c = instances.features, instances.labels, chosen.estimates.frequency(instances, chosen.c)
     top = None if q <= FEW_LABELS else Top.enough_for(np.diff(s.indptr), q, float(chosen.c.mean()))
     if is_automatic and top is not None and chosen.settings.prior:
         n_levels = 1  # names say more about rare labels than other labels do
@@ -98,7 +99,7 @@ def train(
         prior = Prior.of(x, instances.label_features, None if q <= FEW_LABELS else c.positives(s))
     task = with_negative_sample(LearningTask(x, s, c, chosen.settings, run, prior=prior, top=top, prune=chosen.prune))
     scale = scale_of_predictions(x.mean_squared_norm())
-    learned = Stack(np.flatnonzero(instances.annotations), task.positives_of_labels, scale)
+    learned = Stack(np.flatnonzero(instances.annotations), count_positives(task.positives), scale)
     for number in range(n_levels):  # the paper's l = 0, ..., L
         below = task
         if number:

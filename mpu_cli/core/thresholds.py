@@ -293,6 +293,4 @@ def decide(
         chosen[annotated] = uncalibrated_macro_thresholds(labelled, threshold)
     elif criterion == MACRO_F1:
         chosen[annotated] = macro_thresholds(labelled.probabilities, threshold)
-    if counted is not annotated:
-        labelled = held_out.of_labels(counted)
-    return chosen, expected_f1(labelled, chosen[counted])
+    return chosen, expected_f1(labelled if counted is annotated else held_out, chosen[counted])

@@ -173,7 +173,9 @@ class Scored:
 
     def answered(self) -> tuple[questions.ScoredCells, Answers]:
         """Return the cells of the sample with scores, and the answers on unannotated ones."""
-        return self.sample.answered(self.probabilities, self.sample.population.answers or Answers.none())
+        nowhere = np.zeros(0, np.int64)
+        answers = self.sample.population.answers or Answers(nowhere, nowhere, np.zeros(0, bool))
+        return self.sample.answered(self.probabilities, answers)
 
     def questions(self, n: int, allowed: np.ndarray | None = None) -> questions.Questions:
         """Draw at most n questions, by `core.frequency.questions.draw_questions`, on cells that are not verified.
@@ -209,8 +211,9 @@ class Evidence:
     @classmethod
     def of_training(cls, result: TrainingResult, problem: Problem) -> "Evidence":
         """Take the predictions from a training that predicted all instances out of fold."""
-        chosen, frequency = result.chosen, result.chosen.frequency(problem)
-        return cls(result.held_out.probabilities, frequency, estimates=chosen.estimates, kin=result.kin)
+        estimates = result.chosen.estimates
+        frequency = estimates.frequency(problem, result.chosen.c)
+        return cls(result.held_out.probabilities, frequency, estimates=estimates, kin=result.kin)
 
     @classmethod
     def of_scores(cls, scores: np.ndarray, problem: Problem, options: Options, run: Run) -> "Evidence":
