@@ -40,7 +40,7 @@ class HeldOut:
 
     def without_unseen(self) -> "HeldOut":
         """Return the same with predictions of 0 for labels that the model has never seen."""
-        if self.made_by is None or not (self.made_by.strata == UNSEEN).any():
+        if self.made_by is None or UNSEEN not in self.made_by.strata:
             return self
         predictions = self.probabilities.copy()
         for rows, columns, values in blocks(predictions):
@@ -203,11 +203,6 @@ class StratifiedCalibration:
                 there = of_cells == stratum
                 values[there] = self.maps[stratum](values[there])
 
-    @property
-    def has_unseen(self) -> bool:
-        """Whether a label of the model was never annotated."""
-        return bool((self.strata == UNSEEN).any())
-
     def merged(self, binned: BinnedCells) -> BinnedCells:
         """Merge cells counted by prediction in several strata into one stratum, counted by probability.
 
@@ -216,7 +211,7 @@ class StratifiedCalibration:
         """
         cells, true = np.zeros(BINS), np.zeros(BINS)
         for stratum, calibration in enumerate(self.maps):
-            if stratum == UNSEEN and not self.has_unseen:
+            if stratum == UNSEEN and UNSEEN not in self.strata:
                 true[0] += binned.true[stratum].sum()
                 continue
             there = np.flatnonzero(binned.cells[stratum])

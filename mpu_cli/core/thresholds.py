@@ -26,7 +26,7 @@ from mpu_cli.core.calibration import (
 )
 from mpu_cli.core.frequency.estimators import Z_90
 from mpu_cli.core.options import MACRO_F1, PER_LABEL
-from mpu_cli.core.predictions import Predictions, by_label, count_positives, f1_score, over
+from mpu_cli.core.predictions import UNSEEN, Predictions, by_label, count_positives, f1_score, over
 
 # A label with fewer annotations keeps the pooled threshold.
 FEWEST_ANNOTATIONS = 20
@@ -133,10 +133,7 @@ def uncalibrated_macro_thresholds(held_out: HeldOut, otherwise: float) -> np.nda
 
 
 def chosen_thresholds(held_out: HeldOut, criterion: str | float) -> tuple[np.ndarray, "ExpectedF1"]:
-    """Choose the threshold of each label by one of `options.CRITERIA`, or use a number; predictions are dense.
-
-    Returns: the thresholds, float32, shape (q,); and the expected micro-F1 at them.
-    """
+    """Choose thresholds as `decide` does, for dense predictions, which are unchanged."""
     return decide(held_out, BinnedCells.of(held_out), criterion, np.arange(held_out.labels.shape[1]))
 
 
@@ -281,7 +278,7 @@ def decide(
     threshold = best_threshold(binned, calibration)[0] if isinstance(criterion, str) else criterion
     counted = annotated
     if isinstance(calibration, StratifiedCalibration):
-        if calibration.has_unseen:
+        if UNSEEN in calibration.strata:
             counted = np.arange(held_out.labels.shape[1])
         else:  # the final model has seen all labels, so it cannot predict unseen ones
             held_out = held_out.without_unseen()
