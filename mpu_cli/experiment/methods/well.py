@@ -24,8 +24,6 @@ All labels in a block are solved together by accelerated projected gradient step
 coordinate by the bound D - W <= 2 D, with restarts (O'Donoghue and Candes 2015).
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.sparse import csr_array, tril, vstack
 from sklearn import config_context
@@ -39,25 +37,20 @@ from mpu_cli.core.predictions import refuse_beyond_free
 _MEGABYTES = 16
 
 
-@dataclass(frozen=True)
 class Graph:
-    """The similarities of n instances, for each of q labels."""
+    """The similarities of n instances, for each of q labels.
 
-    similarity: csr_array  # float32, shape (n, n): W, symmetric, with a diagonal of zeros
-    degree: np.ndarray  # float32, shape (n,): row sums of W
-    annotated: csr_array  # float32, shape (n, q): S: 1 if instance i is annotated with label j
-    sizes: np.ndarray  # float32, shape (q,): number of annotations of each label, at least 1
-    # float32, shape (q, q): w R_kj: weight of base similarity s_j s_j' / |s_j| in that of label k
-    combination: np.ndarray
+    `similarity`: float32, shape (n, n): W, symmetric, with a diagonal of zeros; `degree`: its row sums.
+    `annotated`: float32, shape (n, q): S; `sizes`: the number of annotations of each label, at least 1.
+    `weight`: w, of the similarities that labels share.
+    """
 
-    @classmethod
-    def of(cls, similarity: csr_array, labels: csr_array, weight: float) -> "Graph":
-        """Return the graph with W, the annotations (n x q), and the weight w of the similarities that labels share."""
-        degree = similarity.sum(axis=1, dtype=np.float64).astype(np.float32)
-        combination = weight * cosine_similarity(labels.T.astype(np.float64))
-        annotated = csr_array(labels, dtype=np.float32)
-        sizes = np.maximum(annotated.sum(axis=0), 1).astype(np.float32)
-        return cls(similarity, degree, annotated, sizes, combination.astype(np.float32))
+    def __init__(self, similarity: csr_array, labels: csr_array, weight: float) -> None:
+        self.similarity, self.annotated = similarity, csr_array(labels, dtype=np.float32)
+        self.degree = similarity.sum(axis=1, dtype=np.float64).astype(np.float32)
+        self.sizes = np.maximum(self.annotated.sum(axis=0), 1).astype(np.float32)
+        # w R_kj: the weight of base similarity s_j s_j' / |s_j| in that of label k
+        self.combination = (weight * cosine_similarity(labels.T.astype(np.float64))).astype(np.float32)
 
     def degrees(self, block: slice) -> np.ndarray:
         """Return the degree of each instance in the similarity of each label in a block: n x b."""
@@ -123,7 +116,7 @@ class Method:
         together = csr_array(vstack([X, unlabelled], format="csr"))
         labels = csr_array(vstack([S, csr_array((m, q), dtype=bool)], format="csr"))
         degree = self.beta / self.alpha
-        graph = Graph.of(nearest_neighbours(together, self.neighbours, degree), labels, self.sharing * degree)
+        graph = Graph(nearest_neighbours(together, self.neighbours, degree), labels, self.sharing * degree)
         self.values, self.threshold = np.empty((m, q), np.float32), np.empty(q, np.float32)
         for start in range(0, q, _BLOCK_SIZE):
             block = slice(start, min(start + _BLOCK_SIZE, q))

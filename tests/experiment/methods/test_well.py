@@ -26,7 +26,7 @@ def problem(n=40, q=3, seed=0) -> tuple[Graph, np.ndarray, np.ndarray]:
     for k in range(q):
         similar = W + sum(scale * R[k, j] * np.outer(S[:, j], S[:, j]) / S[:, j].sum() for j in range(q))
         laplacians.append(np.diag(similar.sum(axis=1)) - similar)
-    return Graph.of(csr_array(W.astype(np.float32)), as_labels(S), scale), np.array(laplacians), S
+    return Graph(csr_array(W.astype(np.float32)), as_labels(S), scale), np.array(laplacians), S
 
 
 def objective(f, L, s, alpha, beta):
