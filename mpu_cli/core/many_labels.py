@@ -79,7 +79,6 @@ def _first_half(vectors: csr_array, size: int, rng: np.random.Generator) -> np.n
 def centroids(features: Features, positives: csr_array) -> csr_array:
     """Return the direction of each label: the mean of its instances, scaled to unit length, in its largest features.
 
-    `positives`: csr_array, shape (n, q).
     Returns: float32, shape (q, D): rows of unit length; zero for labels without instances.
     """
     q = positives.shape[1]

@@ -88,7 +88,6 @@ class VerifiedLabels:
     ) -> "VerifiedLabels":
         """Make verdicts from lists.
 
-        `shape`: (n, q).
         `true`, `false`, `ignored`: the instances and labels, from 0, of the cells with this verdict.
         `complete`: int, or bool of shape (n,): the instances whose label sets are complete.
         `shown`: names a label in the message.

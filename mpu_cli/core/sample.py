@@ -101,7 +101,6 @@ def step_for_all(settings: Settings, share: float) -> Settings:
 class Sample:
     """A sample of the instances, drawn without replacement; with many labels, also a sample of labels.
 
-    `population`: all instances.
     `size`: the maximum number of instances; all are taken, in their order, if there are no more.
     `m`: the number of folds; None: by the number of instances.
     `drawn`: a subset of the labels, as from `draw_labels`. Default: all.
@@ -220,8 +219,6 @@ class Sample:
         """Estimate the share of the variance of membership that features explain, for some of the groups; 0 for others.
 
         1 if there are no features.
-
-        `which`: int: the numbers of the groups.
         """
         assert self.groups is not None
         told = np.zeros(len(self.groups.names))

@@ -160,7 +160,6 @@ def climb(
     `evaluate`: maps a grid value to its F1 and the object that has this F1.
     `start`: a grid value.
     `first`: the result of `evaluate` at the start.
-    `worth`: the least improvement.
     Returns: the result at the best value.
     """
     best = first

@@ -130,7 +130,6 @@ def unannotated_bias(
     `rows`: int, shape (m,): the instances, which have none of the labels.
     `vectors`: float32, shape (D, k): the weights of the labels, a v_k.
     `expected`: the mean number of these labels per instance; above 0.
-    `rng`: draws the instances for measuring it.
     Returns: float32, shape (k,).
 
     Each of two labels is named in every other instance, in which one of them is expected.

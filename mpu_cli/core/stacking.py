@@ -73,7 +73,6 @@ def train(
     """Learn a stacked model of all labels, on one machine.
 
     `problem`: q >= 1 labels, at least one of them annotated. Estimates are made from the annotated ones.
-    `run`: observes every step.
     `hold_out_all`: predict all instances out of fold at the last level too, and not only as many as its thresholds
     need.
     `calibrated`: turn the predictions of the last level into probabilities.
@@ -136,11 +135,7 @@ def scale_of_predictions(mean_squared_norm: float) -> float:
 def _train_level(
     whole: list[Split], fold_rows: list[np.ndarray], number: int, features_of: Callable[[int], Features] | None
 ) -> tuple[LinearModel, HeldOut]:
-    """Train a level on all instances, and predict those that are held out by models that have not seen them.
-
-    `whole`, `fold_rows`: from `plan`.
-    `features_of`: maps a held-out fold to the features of the instances; None: they are the same for all folds.
-    """
+    """Train a level, as planned, on all instances, and predict those held out by models that have not seen them."""
     task = whole[0].task
     with task.run.step(f"learning level {number}", len(whole) * len(task.blocks())) as tick:
         model, held_out = validation.train_splits(whole, tick)

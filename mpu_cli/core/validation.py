@@ -190,7 +190,6 @@ def plan(
     """Plan how a level is learned.
 
     `enough`: the minimum number of instances to predict. 0: none are held out.
-    `folds`: the number of cross-validation folds.
     Returns: the splits of the models whose mean is the model of all instances; and the folds that other models predict.
     """
     n, seed = len(task), task.run.seed

@@ -80,8 +80,6 @@ class Form:
 class Comparison:
     """A comparison of predictions with true labels, accumulated chunk by chunk.
 
-    `form`: the form of the predictions, as far as it is known.
-    `ks`: cut-offs of the metrics at k.
     `propensities`: propensities of the true labels, for the metrics that weigh them.
     `calibration`: whether to compare scores with probabilities.
     `c`: label frequencies of the truth, if it is incomplete.

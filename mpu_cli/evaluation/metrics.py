@@ -88,7 +88,6 @@ def entries_in(matrix: csr_array, other: csr_array) -> np.ndarray:
 
     `matrix`, `other`: csr_array, shapes (n, Q) and (n, R): only the positions of entries matter. Q and R may differ
     and be up to 2**31.
-    Returns: ndarray, shape (matrix.nnz,), bool.
     """
     keys, other_keys = (entry_rows(m) << LABEL_BITS | m.indices for m in (matrix, other))
     return np.isin(keys, other_keys, assume_unique=True)

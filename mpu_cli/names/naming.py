@@ -133,7 +133,6 @@ class Naming:
         """Read the names of a data file's labels; log their file if it is beside the data.
 
         `labels`: the labels that occur.
-        `source`: the data, as the user named them.
         Returns: None if there is no file of names.
         Raises InputError (the file is not a file of names, or does not fit the data: there are fewer lines without
         numbers than labels, or lines with numbers name none of them; or the names beside several files differ).
@@ -204,7 +203,6 @@ class Suggestible:
     def of(self, ids: "np.ndarray", names: label_names.LabelNames | None) -> "np.ndarray | None":
         """Return a mask of the labels that may be suggested: bool, shape (q,); None if all may.
 
-        `ids`: int, shape (q,).
         Raises InputError (a file cannot be read, contains a name shared by several labels, or none of the labels).
         """
         if self.only is None and self.exclude is None and not self.deprecated:

@@ -82,8 +82,7 @@ def unannotated_posterior(probabilities: Any, c: ArrayLike) -> Any:
             raise DataError(f"{name}: give numbers from 0 to 1")
     missing = (1 - frequency) * p
     unannotated = missing + (1 - p)  # 1 - c p, without a difference of nearly equal numbers
-    posterior: np.ndarray = np.divide(missing, unannotated, out=np.zeros_like(unannotated), where=unannotated > 0)
-    return posterior
+    return np.divide(missing, unannotated, out=np.zeros_like(unannotated), where=unannotated > 0)
 
 
 def log_odds(probabilities: np.ndarray, largest: float, least: float | None = None) -> np.ndarray:
@@ -323,7 +322,6 @@ def count_missing_labels(
 
     docs/method.md, "Missing labels", has the formulas. No more are missing than cells allow, and no fewer than found.
 
-    `estimates`: the sources of the frequency.
     Returns: `of_labels`: arrays of shape (q,), NaN for unknown ends; `of_all`: numbers.
 
     >>> annotated = csr_array(np.arange(100)[:, None] < 30)

@@ -206,7 +206,6 @@ def by_answers(
     """Learn from answers to questions how to turn posteriors into probabilities; 0 stays 0.
 
     `probabilities`: calibrated Pr(y=1 | x).
-    `reviewed`: the label frequency from these answers.
     Returns: None if no label is annotated by chance.
     """
     scores = _scores(probabilities, frequency)
@@ -517,7 +516,6 @@ def find(
 
     `problem`: features are not needed. Verified cells are not listed again.
     `ids`: int, shape (q,): the label of each column, as written in files; ascending.
-    `choice`: as for `suggest`.
     `implications`: labels implied by other labels of the instance are not listed.
     `filled`: bool, shape (n, q): labels that were filled in before, which are not listed again.
     """

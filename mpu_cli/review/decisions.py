@@ -492,7 +492,6 @@ def write(  # noqa: PLR0913 - the columns of a line, and information about the d
     `why`, `reviewer`: the evidence for the label, and who decided: further columns.
     `of`: the data file, named in a comment; ``-`` is standard input.
     `checksum`: the checksum of the data, so that the file is refused for other data.
-    `names`: the names with which labels are written.
     `ids`: the ids of instances: a further column.
 
     >>> from io import BytesIO

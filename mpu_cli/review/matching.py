@@ -160,8 +160,6 @@ def suggestions_of(cells: WrittenCells, data: Dataset, source: str | Path, check
 
     Lines that are decided, or suggest an annotated label, are skipped, and so are repeated cells.
 
-    `source`: the file of the data, as the user named it.
-    `checksum`: the checksum of the data.
     Returns: suggested labels by instance; instances in the order of the file, labels with the most probable first.
     Raises InputError (the file is not a file of suggestions, or does not belong to the data).
     """
@@ -191,12 +189,7 @@ def labels_of(data: Dataset, instance: int) -> list[int]:
 
 
 def refuse_other_data(file: str, theirs: str | None, own: str, source: Source) -> None:
-    """Refuse a file with the checksum of other data; one without checksum is accepted.
-
-    `theirs`: the checksum in the file.
-    `own`: the checksum of the data.
-    `source`: the file of the data, as the user named it.
-    """
+    """Refuse a file if `theirs`, its checksum, is not `own`, that of the data; one without checksum is accepted."""
     if theirs not in (None, own):
         raise InputError(
             file,

@@ -324,10 +324,7 @@ T = TypeVar("T")
 
 
 def batches(texts: Iterable[T], size: Callable[[Any], int] = len) -> Iterator[list[T]]:
-    """Group texts, or objects with texts, into batches of a few megabytes, with a maximum number of texts.
-
-    `size`: returns the number of characters of an item.
-    """
+    """Group texts, or objects with this number of characters, into batches of a few megabytes, and of not too many."""
     batch: list[T] = []
     characters = 0
     for text in texts:
@@ -346,7 +343,6 @@ class TermCounts:
     If there are more than `MOST_TERMS`, or they are too long, the rarest are dropped. If these occur again, their
     counts restart from 0.
 
-    `analyzer`: returns the terms of a text.
     `texts`: number of texts counted.
     `of`: number of texts in which each term occurs.
     `forgotten`: number of dropped terms.

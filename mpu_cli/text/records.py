@@ -83,7 +83,6 @@ def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = 
     of a table names its fields. Table fields may be quoted; then they may contain separators, line ends and doubled
     quotation marks.
 
-    `source`: its name for errors.
     `form`: {"jsonl", "csv", "tsv", "annif"}: JSON objects, one on each line; a table; or, without a header row, lines
     with a text, a tab and URIs separated by blanks: the fields ``text`` and ``subjects``.
     `needed`: fields that a table must have. If one is missing, the header row is bad, and the only one.

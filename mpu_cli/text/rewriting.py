@@ -33,7 +33,6 @@ class Rewriter:
 
     A changed record is a table row with the values of all other fields, or a JSON object with all else unchanged.
 
-    `form`: {"jsonl", "csv", "tsv", "annif"}.
     `skip_bad`: whether bad records are left as they are.
     """
 

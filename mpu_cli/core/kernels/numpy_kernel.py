@@ -51,7 +51,6 @@ def descend(
     `bias`: float32, shape (q,): the initial biases.
     `step`, `bias_step`: eta0 of the weights and of the biases.
     `decay`: lambda.
-    `epochs`: passes over the batches.
     `weights`: float32, shape (width, q): the initial weights. Default: zero.
     `seen`: the number of instances that these weights were learned from before: t starts there.
     `offsets`: float32, shape (N, q): added to the scores of all instances in the features.
