@@ -159,8 +159,7 @@ class Sample:
     def of_every_label(self, some: SingleFrequencies, columns: np.ndarray, c: np.ndarray | float) -> SingleFrequencies:
         """Return the frequencies of all labels, from those of some columns, and c for the others."""
         labels, verified = self.population.labels, self.population.verified
-        every = some.of_all(labels.shape[1], columns, c)
-        return every.at_least(least_frequencies(labels, verified)[0])
+        return some.of_all(labels.shape[1], columns, c).at_least(least_frequencies(labels, verified)[0])
 
     def answered(self, probabilities: np.ndarray, answers: Answers) -> tuple[ScoredCells, Answers]:
         """Return the cells with calibrated naive probabilities, and the answers on unannotated ones of these."""

@@ -143,5 +143,4 @@ def _figure(methods: Sequence[str], **labels: Any) -> tuple[Figure, Axes]:
 
 
 def _every_kth(values: np.ndarray, most: int) -> list[Any]:
-    """Return every k-th value, so that ticks do not overlap."""
     return list(values[:: -(-len(values) // most)])

@@ -226,13 +226,8 @@ class Evidence:
         estimates = Estimates.given(options.c, scored.sample.population) if is_given else scored.estimates()
         frequency = estimates.frequency(problem, options.c)
         calibration = calibrated_by(HeldOut(scores, problem.labels, frequency))
-        return cls(
-            calibration(scores),
-            frequency,
-            estimates=estimates,
-            kin=scored.sample.population.kin,
-            calibration=calibration,
-        )
+        kin = scored.sample.population.kin
+        return cls(calibration(scores), frequency, estimates=estimates, kin=kin, calibration=calibration)
 
     def of_posteriors(self, labels: csr_array) -> LabelFrequency:
         """Return the frequency behind posteriors: where nobody seems to have looked, every true label is missing."""

@@ -447,7 +447,6 @@ def _decided(problem: Problem, learned: Answers | None) -> tuple[np.ndarray, np.
 
 
 def _compressed_log_odds(claimed: np.ndarray) -> np.ndarray:
-    """Return log odds, compressed for sure claims: any shape."""
     z = log_odds(claimed, _LARGEST)
     return np.minimum(z, _SURE_LOG_ODDS) + _RISE_OF_SURE * np.maximum(z - _SURE_LOG_ODDS, 0)
 

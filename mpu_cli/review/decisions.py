@@ -243,8 +243,7 @@ def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], dict[str,
         needed = [INSTANCE, LABEL, VERDICT]
         number, first = next(rows, (None, ""))
         if number is None:
-            names_of = f"its first line should name the columns: {', '.join(needed)}"
-            raise InputError(source, f"it is empty; {names_of}")
+            raise InputError(source, f"it is empty; its first line should name the columns: {', '.join(needed)}")
         delimiter = delimiter_of(first.lower(), "\t", needed)
         is_plain = delimiter == "\t" and not first.startswith('"')
 

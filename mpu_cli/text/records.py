@@ -433,8 +433,7 @@ def form_and_fields(source: str | Path, form: str | None) -> tuple[str, Fields]:
         return (named, _TABLE if named == "csv" else _OTHERS) if named in ("csv", "jsonl") else (ANNIF, _OTHERS)
     if form or named:
         return form or named or "", DEFAULT_FIELDS
-    problem = f"its name does not show which of {', '.join(FORMATS)} it is; give --format"
-    raise InputError(source, problem)
+    raise InputError(source, f"its name does not show which of {', '.join(FORMATS)} it is; give --format")
 
 
 def is_corpus(form: str, fields: Fields) -> bool:

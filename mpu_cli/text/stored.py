@@ -285,8 +285,7 @@ def _records_of(data: str | Path) -> Records | None:
         kept = Records(**place, fields=_fields(values["fields"]))
     except (InputError, OSError, LookupError, TypeError, ValueError):
         return None
-    file = os.path.normpath(Path(data).parent / kept.file)
-    return replace(kept, file=file) if kept.form in FORMATS else None
+    return replace(kept, file=os.path.normpath(Path(data).parent / kept.file)) if kept.form in FORMATS else None
 
 
 def from_one(vectors: csr_array) -> csr_array:
