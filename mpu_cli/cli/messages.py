@@ -29,7 +29,7 @@ import click
 
 from mpu_cli.errors import MpuError, abridged, as_unicode, for_terminal, without_secrets
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.files import ReadFile, reads_counted
+from mpu_cli.runtime.files import STDERR, STDIN, STDOUT, ReadFile, reads_counted
 from mpu_cli.runtime.run import Bytes
 
 _QUIET, _NORMAL, _VERBOSE = -1, 0, 1
@@ -313,7 +313,7 @@ _CLEARING = "\r\x1b[2K"  # go to the beginning of the line, and delete the line
 def last_words(text: str) -> None:
     """Print the reason why the process ends, without waiting for another thread that may be writing."""
     line = _json_line("error", {"message": text}) if _manner.as_json else _CLEARING * on_terminal() + text
-    os.write(2, line.encode() + b"\n")
+    os.write(STDERR, line.encode() + b"\n")
 
 
 class _Spoken(logging.Handler):
@@ -328,9 +328,6 @@ class _Spoken(logging.Handler):
         say(" ".join(self.format(record).split()), **getattr(record, "counts", {}))
 
 
-_STDIN, _STDOUT, _STDERR = range(3)
-
-
 class _Stream(io.FileIO):
     """Standard output, with errors that name it; or standard error, which drops text that cannot be written."""
 
@@ -338,7 +335,7 @@ class _Stream(io.FileIO):
         try:
             return os.write(self.fileno(), data)
         except OSError as error:
-            if self.fileno() == _STDERR:
+            if self.fileno() == STDERR:
                 return len(data)
             if isinstance(error, BrokenPipeError):  # the reader has closed the pipe, which is not an error
                 raise
@@ -348,15 +345,15 @@ class _Stream(io.FileIO):
 def prepare_streams() -> None:
     """Replace `sys.stdin`, `sys.stdout` and `sys.stderr`. Call this before opening any file."""
     # Otherwise the next opened file would get the descriptor of a closed stream.
-    for descriptor, mode in ((_STDIN, os.O_RDONLY), (_STDOUT, os.O_RDONLY), (_STDERR, os.O_WRONLY)):
+    for descriptor, mode in ((STDIN, os.O_RDONLY), (STDOUT, os.O_RDONLY), (STDERR, os.O_WRONLY)):
         try:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, mode)  # gets the lowest free descriptor; read-only, so writing a report still fails
             os.set_inheritable(descriptor, True)
     if sys.stdin is not None:  # it was open
-        sys.stdin = io.TextIOWrapper(io.BufferedReader(ReadFile(_STDIN, closefd=False)), "utf-8")
-    for name, descriptor in (("stdout", _STDOUT), ("stderr", _STDERR)):
+        sys.stdin = io.TextIOWrapper(io.BufferedReader(ReadFile(STDIN, closefd=False)), "utf-8")
+    for name, descriptor in (("stdout", STDOUT), ("stderr", STDERR)):
         raw, replaced = _Stream(descriptor, "wb", closefd=False), getattr(sys, name)
         encoding = "utf-8" if replaced is None else replaced.encoding
         buffer = io.BufferedWriter(raw)
@@ -368,7 +365,7 @@ def finish_streams() -> None:
     try:
         sys.stdout.flush()
     except (OSError, MpuError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
 
 
 _SECONDS_BEFORE_A_BAR = 0.5

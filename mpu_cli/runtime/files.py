@@ -35,7 +35,7 @@ from mpu_cli.runtime import signals
 # Files keyed by the name of their argument or option, which may have several; None: not given
 Named = Mapping[str, str | Path | Sequence[str | Path] | None]
 
-STDIN, STDOUT = 0, 1
+STDIN, STDOUT, STDERR = range(3)
 _TEMPORARY = ".mpu-"
 LOCK = ".lock"
 _BUFFER_BYTES = 1 << 19

@@ -19,7 +19,7 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted, shown
-from mpu_cli.runtime.files import Joined, ReadFile, open_url, replacing
+from mpu_cli.runtime.files import STDERR, Joined, ReadFile, open_url, replacing
 from mpu_cli.runtime.run import Bytes
 from mpu_cli.svmlight.grammar import (
     COMPRESSED,
@@ -107,7 +107,6 @@ BLOCK_BYTES = 1 << 19
 _CHECKED_BLOCKS = 1 << 9  # that are decompressed to look for damage
 
 STANDARD_OUTPUT = (STANDARD_STREAM, "/dev/stdout")
-_STANDARD_ERROR = 2
 _DESCRIPTOR = re.compile(r"/dev/(?:stderr|fd/([0-9]{1,9}))")  # of an open file, as a shell creates for >(...)
 _OTHERS = (".zstd", ".zip", ".lz4", ".lzma", ".lz", ".lzo", ".z", ".br", ".7z", ".rar", ".tgz", ".tbz2", ".txz")
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -427,7 +426,7 @@ def _destination(target: str | Path) -> AbstractContextManager[BinaryIO]:
     if str(target) in STANDARD_OUTPUT:
         return nullcontext(sys.stdout.buffer)
     if open_already := _DESCRIPTOR.fullmatch(str(target)):
-        return os.fdopen(os.dup(int(open_already[1] or _STANDARD_ERROR)), "wb")
+        return os.fdopen(os.dup(int(open_already[1] or STDERR)), "wb")
     path = Path(os.path.realpath(target))
     if path.exists():
         if not path.is_file():
