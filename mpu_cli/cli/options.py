@@ -375,8 +375,6 @@ def run_options(*names: str, **helps: str) -> Group:
 
 
 json_option = option("--json", bool, "Print the report as JSON.", name="as_json")
-
-
 _READING = (option("--implicit-values", bool, "Read a feature index without a colon as `index:1`."),)
 _NAMES = (
     option(

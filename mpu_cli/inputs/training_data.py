@@ -256,15 +256,14 @@ class TrainingData(Problem):
         Raises InputError (the frequency file cannot be read, or lacks a label), MpuError (the options set a weight for
         label features, but there are none), DataError (the annotations contradict c).
         """
-        file = frequency_file(options)
         if self.label_features is None and options.needs_label_features:
             raise MpuError(
                 f"--prior {options.prior:g} is the weight of the features of labels, and there are none: give "
                 "--label-features, or data that mpu vectorize made, with names of labels"
             )
         c: Any = options.c
-        if file is not None:
-            c = read_frequencies(file, self.ids, self.names, may_be_absent=self.never_annotated)
+        if isinstance(c, Path):
+            c = read_frequencies(c, self.ids, self.names, may_be_absent=self.never_annotated)
         if c is not None and self.labels.nnz:  # empty here if the labels are on the workers of a cluster
             refuse_refuted(c, self.labels, self.verified, self._shown)
         return replace(options, c=c)

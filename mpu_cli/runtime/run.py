@@ -126,7 +126,6 @@ class Run:
 
 DEFAULT_RUN = Run()
 
-
 _limiting = Lock()
 _limited: list[Any] = []  # one per caller inside `blas_on_one_thread`; the first one set the limit
 

@@ -175,8 +175,6 @@ RENUMBERED = {
     "features": r"perl -pe 's/\d+(?=:)/$&%+d/ge'",
     "labels": r"""perl -pe 's/^[\d+.]+(\s*,\s*[\d+.]+)*(?![^\s#])/join ",", map {$_%+d} split ",", $&/e'""",
 }
-
-
 _COLON_MISSING = {  # advice if it was not meant as a list of labels
     False: "if it is a feature whose value 1 is omitted, add --implicit-values",
     True: "give each label a score, such as 3:0.91",

@@ -41,7 +41,6 @@ from mpu_cli.svmlight.reader import Dataset, gathered, iter_chunks
 from mpu_cli.svmlight.streams import Files, bytes_of, refuse_unreadable
 from mpu_cli.text.stored import Sidecars
 
-_DECIDING_METRIC = "micro_f1"
 _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "samples-F1"}
 _PROBABILITIES = 1 << 22  # in memory at a time
 
@@ -158,7 +157,7 @@ def evaluate_several(
             missing[0], next(name for name, one in zip(predictions, values, strict=True) if missing[0] not in one)
         )
     names = list(metrics.names or common)
-    by = _DECIDING_METRIC if _DECIDING_METRIC in names else names[0]
+    by = "micro_f1" if "micro_f1" in names else names[0]
     n, width = every[0].truth.shape
     titles = list(map(without_secrets, predictions))
     report: dict[str, Any] = {"instances": n, "labels": width - 1}

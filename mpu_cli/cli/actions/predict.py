@@ -352,7 +352,7 @@ def command(
     refuse_overlaps(inputs, {"--output": list(targets.values())})
 
     def has_texts(name: str) -> bool:
-        return bool(texts) or text_form is not None or format_of(name) is not None or bool(name and Path(name).is_dir())
+        return bool(texts) or text_form is not None or format_of(name) is not None or Path(name).is_dir()
 
     if on is not None and (not into_folder or any(map(has_texts, names))):
         raise click.UsageError(
@@ -360,7 +360,7 @@ def command(
         )
     with run.step("reading the model"):
         trained = load(model)
-    refuse_unreadable([name for name in sources if not name or not Path(name).is_dir()])
+    refuse_unreadable(name for name in sources if not Path(name).is_dir())
     # On a terminal, predictions and the progress line would overwrite each other.
     to_terminal = output == "-" and sys.stdout.isatty()
     found = Fitness()

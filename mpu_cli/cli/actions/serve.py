@@ -282,6 +282,7 @@ def _features(instances: list[dict[str, Any]]) -> csr_array:
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _LEFT = 499  # nginx's status for a client that has disconnected: nobody receives it
+_CLOSE = {"connection": "close"}
 _SECONDS_OF_BODY = 30.0
 _MOST_BYTES_AT_A_TIME = 1 << 26  # of all request bodies being received; at least the largest body is allowed
 
@@ -428,9 +429,6 @@ class Service:
             raise HTTPException(413, f"the body is too long: give at most {self._max_bytes:,} bytes")
 
 
-_CLOSE = {"connection": "close"}
-
-
 def _tell(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Log errors of asyncio: system errors, such as too many open files, in one line."""
     error = context.get("exception")
@@ -457,8 +455,6 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 # For requests in progress when the process is asked to end.
 _SECONDS_TO_FINISH = 10
-
-
 # A connection is closed if no request has begun on it for between one and two times this long.
 _SECONDS_TO_ASK = 20.0
 _MOST_CONNECTIONS = 1000
