@@ -161,11 +161,6 @@ class TextOptions:
         None,
         "Stem words in this language, or these: english,german. auto: the languages of at least 5 % of the texts.",
     )
-    weighting: str = declared(
-        Kind(words=("log-tfidf", "tfidf", "tf", "binary")),
-        "log-tfidf",
-        "Weights of features. log-tfidf: tf-idf with 1 + log(tf).",
-    )
     lead: str | int | None = declared(
         Integer(0, words=(AUTO, LINE, DASH)),
         None,

@@ -63,8 +63,8 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     hashes_ : ndarray of int32, shape (m,), or None
         If features are hashed, the columns that occur, ascending.
     idf_ : ndarray of float64, shape (D,), or (m + 1,) if features are hashed
-        Inverse document frequency ``log((1 + n) / (1 + df)) + 1`` of each column, in n texts; ones if the
-        weighting has none. For hashed features: of the columns that occur, then one value for all others.
+        Inverse document frequency ``log((1 + n) / (1 + df)) + 1`` of each column, in n texts. For hashed features:
+        of the columns that occur, then one value for all others.
     forgotten_ : int
         Number of rare terms that were dropped during counting, to limit memory.
 
@@ -121,7 +121,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             raise DataError(f"no word or n-gram occurs in {min_df} texts; choose a lower min_df, or other n-grams")
         self.forgotten_ = counts.forgotten
         frequencies = np.array([counts.of[term] for term in features])
-        self._set(Stored(replace(options, min_df=min_df), features, _idf(options, frequencies, counts.texts)))
+        self._set(Stored(replace(options, min_df=min_df), features, _idf(frequencies, counts.texts)))
 
     def _fit_hashes(self, options: TextOptions, texts: Iterable[str]) -> None:
         hashed = _hashes_of(options)
@@ -139,7 +139,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
                 counts, new = merged(), new[:1]
         counts = merged()
         self.forgotten_ = 0
-        idf = _idf(options, np.append(counts.data, 0), n)
+        idf = _idf(np.append(counts.data, 0), n)
         self._set(Stored(options, None, idf, hashes=counts.indices.astype(np.int32)))
 
     def _set(self, kept: Stored) -> None:
@@ -184,12 +184,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         """Return the vectors of texts, without extra weight for their beginnings."""
         counts = csr_array(self._counted(texts), dtype=np.float32)
         counts.sort_indices()
-        match self.options_.weighting:
-            case "log-tfidf":
-                np.log(counts.data, counts.data)
-                counts.data += 1
-            case "binary":
-                counts.data[:] = 1
+        counts.data = 1 + np.log(counts.data)
         places = counts.indices
         if self.hashes_ is not None:
             columns, occurs = self._occurring.look_up(places)
@@ -275,10 +270,9 @@ def _unit_rows(matrix: csr_array) -> csr_array:
     return csr_array(normalize(matrix, copy=False)) if matrix.shape[0] else matrix
 
 
-def _idf(options: TextOptions, frequencies: np.ndarray, texts: int) -> np.ndarray:
-    if not options.weighting.endswith("tfidf"):
-        return np.ones(len(frequencies))
-    return np.log((1 + texts) / (1 + frequencies)) + 1
+def _idf(frequencies: np.ndarray, texts: int) -> np.ndarray:
+    idf: np.ndarray = np.log((1 + texts) / (1 + frequencies)) + 1
+    return idf
 
 
 def _hashes_of(options: TextOptions) -> Callable[[list[str]], Any]:

@@ -104,9 +104,9 @@ def test_all_lines_of_a_bad_record_are_counted(run, tmp_path):
 
 
 def test_options_reach_the_vectoriser(run, news, tmp_path):
-    options = ["--analyzer", "word", "--ngrams", "2-3", "--stem", "none", "--weighting", "binary", "--lead", 3]
+    options = ["--analyzer", "word", "--ngrams", "2-3", "--stem", "none", "--lead", 3]
     run.ok("vectorize", news, "-o", tmp_path / "a.svm", *options, "--min-df", 5, "--max-features", 6)
-    assert Vectorizer.load(tmp_path / "a.text").options_ == TextOptions("word", (2, 3), "none", "binary", 3, 5, 6)
+    assert Vectorizer.load(tmp_path / "a.text").options_ == TextOptions("word", (2, 3), "none", 3, 5, 6)
 
 
 def test_a_pipe_of_commands(run, news, tmp_path):

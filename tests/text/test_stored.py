@@ -20,7 +20,7 @@ KINDS = {
     "words": {},
     "characters": {"analyzer": "char"},
     "hashes": {"hashing": 12},
-    "others": {"stem": "german", "weighting": "log-tfidf", "min_df": 1, "max_features": 3, "ngrams": (2, 3)},
+    "others": {"stem": "german", "min_df": 1, "max_features": 3, "ngrams": (2, 3)},
 }
 
 
