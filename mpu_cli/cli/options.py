@@ -31,7 +31,7 @@ from mpu_cli.runtime.options import Integer, Kind, declared, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.streams import STANDARD_OUTPUT, as_one, pair_of, refuse_unreadable, stem
-from mpu_cli.text.records import files_of_corpus
+from mpu_cli.text.records import files_of_corpus, is_of_corpus
 
 # Environment variables that are whole numbers, and the least and largest value of each.
 _NUMBERS = {"SOURCE_DATE_EPOCH": (0, 253_402_300_799), "NUMBA_NUM_THREADS": (1, 100_000)}
@@ -39,6 +39,7 @@ _STANDARD_INPUT = (STANDARD_STREAM, "/dev/stdin", "/dev/fd/0")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)(//?)")
 # Arguments and options with data, beside which a command finds other files.
 _DATA = {"FILE", "IN", "--data", "--like", "--accept-on"}
+_MANIFEST = "manifest.json"  # of a model, and of the directory beside vectorized texts
 _File = tuple[str, str]  # the name of its argument or option, and its path
 
 
@@ -276,8 +277,8 @@ def refuse_overlaps(inputs: Named, outputs: Named, replaced: Named | None = None
     `inputs`, `outputs`: files and directories keyed by argument or option name; ``-`` is a standard stream.
     `replaced`: outputs, keyed likewise, that are directories and replaced as a whole.
     Raises FilesError (an output is read by the command or is another output, is in a directory that is read or
-    replaced, or is a URL; or an input is in a directory that is replaced; or two inputs are the same stream, or test
-    data are learned from); MpuError as for `identity_of`.
+    replaced, or is a URL; or two inputs are the same stream, or test data are learned from); MpuError as for
+    `identity_of`.
     """
     sources, targets, folders = (
         [one for one in each_named(files) if one[1] != os.devnull] for files in (inputs, outputs, replaced or {})
@@ -296,15 +297,20 @@ def refuse_overlaps(inputs: Named, outputs: Named, replaced: Named | None = None
             same = f"the same {'directory' if Path(path).is_dir() else 'file'}, {shown(path, 'output')}"
             raise FilesError(f"{name} and {found[0]} are {same}; give {_option_of(name)} another name")
     replacing = {identity_of(path, STDOUT): (name, path) for name, path in folders}
-    for files, others in ((targets, read | replacing), (read.values(), replacing)):
-        for (name, path), (folder, place) in _inside(files, others):
-            option = _option_of(name if files is targets else folder)
-            raise FilesError(f"{name}, {path}, lies in {folder}, {place}; give {option} another place")
+    for (name, path), (folder, place) in _inside(targets, read | replacing):
+        if not _is_ignored_by_corpus(Path(os.path.realpath(path)), Path(os.path.realpath(place))):
+            raise FilesError(f"{name}, {path}, lies in {folder}, {place}; give {_option_of(name)} another place")
 
 
 def _option_of(name: str) -> str:
     """Return the option in the name of an output, such as ``the list beside --output``; without one, the argument."""
     return next((word for word in name.split() if word.startswith("--")), name)
+
+
+def _is_ignored_by_corpus(path: Path, folder: Path) -> bool:
+    """Return whether a directory is one of documents, which is read without this file."""
+    is_corpus = folder.is_dir() and not (folder / _MANIFEST).exists()
+    return is_corpus and not (path.parent == folder and is_of_corpus(path))
 
 
 def _inside(files: Iterable[_File], folders: dict[Any, _File]) -> Iterator[tuple[_File, _File]]:
@@ -337,8 +343,8 @@ def _read(sources: list[_File], outputs: list[Path]) -> dict[Any, _File]:
     Raises FilesError (test data are learned from).
     """
     folders = {Path(path).parent for name, path in sources if name.split()[0] in _DATA}
-    beside = chain(outputs, *(folder.glob("*") for folder in folders))
-    stems = {path.stem for path in beside if path.suffix in BESIDE_DATA}
+    beside = chain((path.name for path in outputs), *map(_names_in, folders))
+    stems = {Path(name).stem for name in beside if name.endswith(BESIDE_DATA)}
     read: dict[Any, _File] = {}
     for name, path in (found for source in sources for found in _read_with(*source, stems)):
         identity = identity_of(path, STDIN)
@@ -347,6 +353,13 @@ def _read(sources: list[_File], outputs: list[Path]) -> dict[Any, _File]:
         if identity is not None:
             read.setdefault(identity, (name, path))
     return read
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in folder.iterdir()]
+    except OSError:  # opening its files tells why
+        return []
 
 
 def _read_with(name: str, path: str, stems: set[str]) -> Iterator[_File]:

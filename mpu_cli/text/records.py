@@ -457,7 +457,12 @@ def open_records(source: str | Path) -> Iterator[Readable]:
 
 def files_of_corpus(folder: Path) -> list[Path]:
     """Return the files that may be read of an Annif directory."""
-    return [path for path in folder.glob("*") if path.suffix in (".txt", ".json", *_SUBJECTS)]
+    return list(filter(is_of_corpus, folder.glob("*")))
+
+
+def is_of_corpus(path: Path) -> bool:
+    """Return whether a file with this path is read with its directory: a document, or the subjects of one."""
+    return path.suffix in (".txt", ".json") or (path.suffix in _SUBJECTS and path.with_suffix(".txt").exists())
 
 
 def _documents(folder: Path) -> Iterator[bytes]:

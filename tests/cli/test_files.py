@@ -47,8 +47,15 @@ def test_what_would_be_lost_is_refused(run, folder, monkeypatch, name):
 
 
 def test_what_is_not_read_is_replaced(run, folder):
-    """A file of numbers is none of names."""
+    """A file of numbers is none of names, and data are no document of the directory they are in."""
+    (folder / "texts").mkdir()
+    for i in range(20):
+        (folder / "texts" / f"{i}.txt").write_text("radio waves")
+        (folder / "texts" / f"{i}.tsv").write_text(f"<u:{i % 2}>\tlabel {i % 2}\n")
     for _ in range(2):
+        run.ok("vectorize", folder / "texts", "-o", folder / "texts" / "a.svm")
+        run.ok("vectorize", folder / "texts", "--labels", folder / "texts/a.text/labels", "-o", folder / "texts/a.svm")
+        run.ok("estimate-c", folder / "texts" / "a.svm", "-o", folder / "texts" / "c.tsv")
         run.ok("predict", folder / "x.mpu", folder / "x.svm", "-o", folder / "x.labels")
         run.ok("vectorize", folder / "x.jsonl", "-o", folder / "y.svm", "--min-df", 1)
 
