@@ -151,8 +151,8 @@ class Named:
         Raises DataError (y has another form, other values, or only one class, or the names do not match its columns).
         """
         if are_label_sets(y):
-            matrix, labels, unknown = from_label_sets(y, classes)
-            return cls(matrix, labels, unknown, labels)
+            matrix, labels = from_label_sets(y, classes)
+            return cls(matrix, labels, names=labels)
         own = getattr(y, "columns", None)
         y, unknown = _without_unknown(y, pos_label)
         values = checked(y, "y", accept_sparse=True, ensure_2d=False, dtype=None)
@@ -341,28 +341,27 @@ def are_label_sets(y: Any) -> bool:
         raise DataError("y can be read only once: give a list")
     rows = list(y)
     are_sets = [isinstance(row, Collection) and not isinstance(row, str | bytes | Mapping) for row in rows]
-    sets = [row for row, is_set in zip(rows, are_sets, strict=True) if is_set]
-    if not sets:
+    if not any(are_sets):
         return False
-    for i in np.flatnonzero(~np.array(are_sets)):
-        if not _is_unknown(rows[i]):
-            raise DataError(
-                f"y[{i}] is {rows[i]!r:.60}, and others are label sets: give a list or a set for each instance"
-            )
-    if len(sets) < len(rows) or len({len(row) for row in sets}) > 1:
+    if not all(are_sets):
+        i = are_sets.index(False)
+        raise DataError(
+            f"y[{i}] is {rows[i]!r:.60}, and others are label sets: give a list or a set for each instance, and leave "
+            "out instances whose labels are unknown"
+        )
+    if len({len(row) for row in rows}) > 1:
         return True
-    return any(isinstance(row, set | frozenset) or any(isinstance(name, str) for name in row) for row in sets)
+    return any(isinstance(row, set | frozenset) or any(isinstance(name, str) for name in row) for row in rows)
 
 
-def from_label_sets(y: Any, classes: Any = None, more: bool = False) -> tuple[csr_array, np.ndarray, csr_array]:
-    """Return the indicator matrix of label sets, the names of its columns, and the unknown cells: int8, shape (n, q).
+def from_label_sets(y: Any, classes: Any = None, more: bool = False) -> tuple[csr_array, np.ndarray]:
+    """Return the indicator matrix of label sets, and the names of its columns.
 
     Duplicate labels of an instance count once. `classes` are all names, or with `more` the first ones; by default the
     names that occur, in ascending order. DataError if the labels are neither all texts nor all whole numbers, if a
     label is not among the names, or if the names are not unique.
     """
-    is_unknown = [_is_unknown(row) for row in y]
-    rows = [[] if absent else list(dict.fromkeys(row)) for row, absent in zip(y, is_unknown, strict=True)]
+    rows = [list(dict.fromkeys(row)) for row in y]
     occurring = {label: i for i in reversed(range(len(rows))) for label in rows[i]}
     kinds = {str if isinstance(label, str) else int for label in occurring}
     for label, i in occurring.items():
@@ -375,8 +374,7 @@ def from_label_sets(y: Any, classes: Any = None, more: bool = False) -> tuple[cs
         raise DataError(f"y[{occurring[new[0]]}] has the label {new[0]!r}, which is not among the classes")
     names = class_names(np.array(first + new, dtype=object), len(first + new))
     binarizer = MultiLabelBinarizer(classes=names, sparse_output=True)
-    unknown = csr_array(np.array(is_unknown, np.int8)[:, None]) @ csr_array(np.ones((1, len(names)), np.int8))
-    return indicator(binarizer.fit_transform(rows)), names, unknown
+    return indicator(binarizer.fit_transform(rows)), names
 
 
 def class_names(classes: Any, q: int) -> np.ndarray:

@@ -252,13 +252,13 @@ class LabelSetsMixin(ClassifierMixin):
         if self._has_one_dimension:
             return float(super().score(X, y))
         predicted = arrays.indicator(self.predict(X), "predictions")
-        pos_label = unknown = None
-        if arrays.are_label_sets(y):  # extra names are never predicted
-            y, names, unknown = arrays.from_label_sets(y, self.classes_.tolist(), more=True)
+        if arrays.are_label_sets(y):
+            y, names = arrays.from_label_sets(y, self.classes_.tolist(), more=True)  # extra names are never predicted
             predicted.resize(predicted.shape[0], len(names))
+            pos_label = None
         else:
             y, pos_label = in_order_of(self.classes_.tolist(), y, "y", "the classes"), self.pos_label
-        truth, predicted, _ = arrays.compared(y, "y", predicted, "the predictions have", unknown, pos_label)
+        truth, predicted, _ = arrays.compared(y, "y", predicted, "the predictions have", pos_label=pos_label)
         hits = truth.multiply(predicted).nnz
         return float(corrected(hits, predicted.nnz, truth.nnz, checked(FREQUENCY, "c", c)).f1)
 
@@ -394,10 +394,10 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
             Features; converted to float32.
         y : array_like, sparse matrix or data frame, shape (n, q); n collections of str; or array_like, shape (n,)
             S, the annotated labels: 1 if the label is annotated, else 0; NaN, pd.NA or masked if unknown, as if the
-            cell were in `ignored`. Or the label names of each instance, as lists or sets; None or NaN if unknown. Or
-            one class for each instance, shape (n,): with two classes, the second means annotated, and the first not
-            annotated, so false or missing. With more, each instance has only its annotated class: c is 1, and the
-            most probable class is predicted.
+            cell were in `ignored`. Or the label names of each instance, as lists or sets. Or one class for each
+            instance, shape (n,): with two classes, the second means annotated, and the first not annotated, so false
+            or missing. With more, each instance has only its annotated class: c is 1, and the most probable class is
+            predicted.
         reviewed : array_like or sparse matrix, shape (n, q), optional
             Verified labels, annotated or not: 1 if the label is true, -1 if it is false, 0 if it was not verified.
         fully_labelled : array_like of bool, shape (n,), optional

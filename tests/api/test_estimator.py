@@ -217,7 +217,8 @@ def test_label_sets_are_as_the_matrix_that_a_binarizer_makes(named, kind, outer)
         ([["a"], ["c"]], r"y\[1\] has the label 'c', which is not among the classes"),
         ([[], []], "y has 0 columns"),
         ([["a"], "b"], r"y\[1\] is 'b', and others are label sets"),
-        ([None, {"a": 1}, ["b"]], r"y\[1\] is {'a': 1}, and others are label sets"),
+        ([["a"], {"a": 1}, ["b"]], r"y\[1\] is {'a': 1}, and others are label sets"),
+        ([["a"], None, ["b"]], r"y\[1\] is None, and others are label sets"),
         (["a", "b"], "Unknown label type.*, or a list of names for each instance"),
     ],
 )
