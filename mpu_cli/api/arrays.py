@@ -331,7 +331,7 @@ def compared(
 
 
 def are_label_sets(y: Any) -> bool:
-    """Whether y is not a matrix, and contains a collection of labels (or None or NaN) for each instance.
+    """Whether y is not a matrix, and contains a collection of labels for each instance; DataError if for some only.
 
     Number collections of equal length may be the rows of a matrix: they are label sets only if they are sets.
     """
