@@ -75,7 +75,8 @@ def write(corpus: Corpus, part: int, instances: int, path: Path) -> None:
     """Write the first `instances` documents of a part of a corpus to a file, which appears when it is complete."""
     with open_output(path) as stream:
         for documents in corpus.chunks(instances, part):
-            stream.writelines(lines(documents, corpus.tree))
+            for line in lines(documents, corpus.tree):
+                stream.write(line)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})

@@ -58,7 +58,7 @@ def bandwidth(threads: int, repetitions: int = 5, doubles: int = _TRIAD_DOUBLES)
 
 
 @numba.njit(nogil=True)
-def _triads(a, b, c):
+def _triads(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
     for s in range(_ROUNDS):
         for i in range(len(a)):
             a[i] = b[i] + s * c[i]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 import numpy as np
+from scipy.sparse import csr_array
 
 from mpu_cli.evaluation.compare import labels_from_scores
 from mpu_cli.evaluation.metrics import (
@@ -35,7 +36,7 @@ def best_threshold(truth: Dataset, listed: Dataset) -> float:
     return float(descending[ends[np.argmax(f1[ends])]])
 
 
-def micro_and_macro_f1(truth: Dataset, predicted) -> tuple[float, float]:
+def micro_and_macro_f1(truth: Dataset, predicted: csr_array) -> tuple[float, float]:
     """Return the micro- and the macro-averaged F1 of label sets."""
     counts = LabelSetMetrics()
     counts.add(truth.labels, predicted)
@@ -43,7 +44,9 @@ def micro_and_macro_f1(truth: Dataset, predicted) -> tuple[float, float]:
     return results["micro_f1"], results["macro_f1"]
 
 
-def quality(train: Path, test: Path, ranking: Path, label_sets: Path | None, threshold: float | None) -> dict:
+def quality(
+    train: Path, test: Path, ranking: Path, label_sets: Path | None, threshold: float | None
+) -> dict[str, float]:
     """Compute all metrics.
 
     Parameters

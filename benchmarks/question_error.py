@@ -15,12 +15,13 @@ from benchmarks.losing import SCHEMES, Collection, lose, on_sets
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.questions import draw_questions, fit
 from mpu_cli.core.options import FrequencyOptions
-from mpu_cli.core.problem import Answers
-from mpu_cli.core.sample import Instances, Sample, estimate_frequency
+from mpu_cli.core.problem import Answers, Instances
+from mpu_cli.core.sample import Sample, estimate_frequency
 from mpu_cli.runtime.run import Run
 
 SIZES = (20, 40, 100, 200)
 _KEPT = 0.5
+_NO_ANSWERS = Answers(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool))
 
 
 def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[int, tuple[float, ...]]]:
@@ -38,7 +39,7 @@ def errors(of: Collection, scheme: str, seed: int, run: Run) -> Iterator[tuple[i
     probabilities = sample.naive_probabilities()
     automatic = estimate_frequency(sample, scores=probabilities).overall.c
     for size in SIZES:
-        asked = draw_questions(sample.answered(probabilities, Answers.none())[0], size, seed)
+        asked = draw_questions(sample.answered(probabilities, _NO_ANSWERS)[0], size, seed)
         answers = Answers(asked.rows, asked.columns, Y[asked.rows, asked.columns])
         fitted = fit(*sample.answered(probabilities, answers), automatic)
         c, [(low, high)] = float(fitted.overall.mean()[0]), fitted.overall.interval(0.1)

@@ -16,16 +16,15 @@ _CSV_HEADER = [
 
 def ratios(results: Sequence[Result]) -> list[float | None]:
     """Training time of each tool over that of the first that did not fail; None for those that did."""
-    times = [None if result.failure else result.seconds for result in results]
-    first = next((time for time in times if time is not None), None)
-    return [None if time is None else time / first for time in times]
+    first = next((result.seconds for result in results if not result.failure), 0.0)
+    return [None if result.failure else result.seconds / first for result in results]
 
 
 def markdown(results: Sequence[Result]) -> str:
     """Make a Markdown table; the ratio is to the first row, and more than 1 is slower."""
     lines = [_row(_HEADER), "|---" + "|---:" * (len(_HEADER) - 1) + "|"]
     for result, ratio in zip(results, ratios(results), strict=True):
-        if ratio is None:
+        if ratio is None or result.prediction is None:
             lines.append(_row([result.name, f"failed: {result.failure.replace('|', '/')}", *[""] * (len(_HEADER) - 2)]))
             continue
         lines.append(
@@ -54,7 +53,7 @@ def write_csv(results: Sequence[Result], path: Path) -> None:
         table = csv.writer(stream)
         table.writerow(_CSV_HEADER)
         for result, ratio in zip(results, ratios(results), strict=True):
-            if ratio is None:
+            if ratio is None or result.prediction is None:
                 table.writerow([result.name, *[""] * (len(_CSV_HEADER) - 2), result.failure])
                 continue
             times = [usage.seconds for usage in result.training]

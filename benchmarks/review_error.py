@@ -17,7 +17,8 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.estimators import CountedCells, estimate
 from mpu_cli.core.frequency.review_frequency import from_review
 from mpu_cli.core.options import FrequencyOptions
-from mpu_cli.core.sample import Instances, Sample
+from mpu_cli.core.problem import Instances
+from mpu_cli.core.sample import Sample
 from mpu_cli.runtime.run import Run
 
 NAMES = ("automatic", "review")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import click
 import numpy as np
@@ -21,6 +22,8 @@ from mpu_cli.core.sgd import LearningTask, Settings, Split
 from mpu_cli.core.validation import train_splits
 from mpu_cli.runtime.run import KERNELS, Run
 from mpu_cli.svmlight.reader import read
+
+T = TypeVar("T")
 
 GIGA = 10**9
 _EPOCHS = 3
@@ -100,7 +103,7 @@ def time_kernels(path: Path, run: Run) -> list[Timing]:
     ]
 
 
-def _timed(action: Callable[[], object]) -> tuple[object, float]:
+def _timed(action: Callable[[], T]) -> tuple[T, float]:
     start = time.perf_counter()
     result = action()
     return result, time.perf_counter() - start

@@ -18,7 +18,8 @@ from benchmarks.losing import annotated, collection
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency import estimators
 from mpu_cli.core.frequency.single_frequencies import alike, estimate_singly
-from mpu_cli.core.sample import Instances, Sample
+from mpu_cli.core.problem import Instances
+from mpu_cli.core.sample import Sample
 from mpu_cli.runtime.run import Run
 
 _SETS = ("yeast", "digits", "bibtex", "reuters-topics")
@@ -54,10 +55,10 @@ def measure(true: csr_array, X: csr_array, way: str, kept: float, seed: int, job
     dense, labels = dense[:, some], csr_array(left[:, some])
     sample = Sample(Instances(Features.of(X), labels), _INSTANCES, None, Run(seed=seed, jobs=jobs))
     probabilities = sample.naive_probabilities()
-    of_all = estimators.estimate(probabilities, labels, "bbe")
-    cells = estimators.CountedCells.of(probabilities, labels, None)
-    single = estimate_singly(cells, of_all)[0] or alike(cells, of_all)
+    cells = estimators.CountedCells.of(probabilities, labels)
+    of_all = estimators.estimate(cells)
     counts = np.asarray(labels.sum(axis=0)).ravel()
+    single = estimate_singly(cells, of_all)[0] or alike(cells, of_all, np.full(len(counts), of_all.c))
     truth = counts / dense.sum(axis=0)
     covered = (single.intervals[:, 0] <= truth) & (truth <= single.intervals[:, 1])
     many = ~single.pooled

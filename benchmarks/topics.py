@@ -37,7 +37,7 @@ def grow(labels: int, rng: np.random.Generator) -> TopicTree:
     paths = np.zeros((labels, MAX_DEPTH), np.int64)
     paths[:tops] = np.arange(tops)[:, None]
     depths = np.ones(labels, np.int64)
-    inner = []  # topics with a parent that may have children
+    inner: list[int] = []  # topics with a parent that may have children
     for topic in range(tops, labels):
         under_top = not inner or rng.random() < _UNDER_TOP
         parent = rng.integers(tops) if under_top else inner[rng.integers(len(inner))]

@@ -124,7 +124,7 @@ class Predictions(NamedTuple):
     """Scores of a method and its thresholds, with its label frequency and times."""
 
     scores: np.ndarray  # float32, shape (n, q): 0 for a label without annotation in training
-    thresholds: np.ndarray | np.floating  # float32, shape (q,); infinite for a label without annotation in training
+    thresholds: np.ndarray  # float32, shape (q,); infinite for a label without annotation in training
     c: float  # mean label frequency of the method
     fit_seconds: float
     predict_seconds: float
