@@ -52,7 +52,8 @@ class Labels:
         deprecated: Iterable[Sequence[str]] = (),
     ) -> None:
         self.deprecated: list[int] = []
-        self._deprecated = {composed(name): tuple(of_one) for of_one in deprecated for name in of_one}
+        self._deprecated = [*map(tuple, deprecated)]
+        self._added: dict[int, int] = {}  # the number of each deprecated concept that is a label, by place
         self.broader = Implications(broader)
         self.names: list[tuple[str, ...]] = []
         self.shared = 0
@@ -68,10 +69,13 @@ class Labels:
             self.names.append(() if is_shared else of_label)
         main = numbers_of(enumerate((of_label[:1] for of_label in self.names), 1))
         further = numbers_of(enumerate((of_label[1:] for of_label in self.names), 1))
-        ids = numbers_of(enumerate(map(_id, self.names), 1))
         numbers = further | main  # a main name wins over further names of other labels
-        self._numbers = {name: having[0] for name, having in numbers.items()}
         self.of_several = {name for name, having in numbers.items() if len(having) > 1}
+        # The place of a label is its number; those of deprecated concepts are -1, -2, ..., and labels win over them
+        places = numbers_of((~k, of_one) for k, of_one in enumerate(self._deprecated)) | numbers
+        ids = numbers_of((~k, _id(of_one)) for k, of_one in enumerate(self._deprecated))
+        ids |= numbers_of(enumerate(map(_id, self.names), 1))
+        self._places = {name: having[0] for name, having in places.items()}
         self._ids = {end: having[0] for end, having in ids.items() if len(having) == 1}
 
     def __len__(self) -> int:
@@ -79,13 +83,17 @@ class Labels:
 
     def number(self, name: str) -> int | None:
         """Return the number of the label with this name, or None."""
+        place = self._place(name)
+        return place if place is None or place > 0 else self._added.get(place)
+
+    def _place(self, name: str) -> int | None:
         name = composed(name)
-        number = self._numbers.get(name) or self._numbers.get(without_brackets(name))
-        if number is None and name.startswith("http://"):
-            number = self._numbers.get(name.replace("http", "https", 1))
-        if number is None and self._ids and (of_id := _ID.fullmatch(name)) and (number := self._ids.get(of_id[1])):
-            self.by_id[name] = number
-        return number
+        place = self._places.get(name) or self._places.get(without_brackets(name))
+        if place is None and name.startswith("http://"):
+            place = self._places.get(name.replace("http", "https", 1))
+        if place is None and self._ids and (of_id := _ID.fullmatch(name)) and (place := self._ids.get(of_id[1])):
+            self.by_id[name] = self._added.get(place, place)
+        return place
 
     def notation(self, number: int) -> str | None:
         """Return the further name of a label that looks like a notation, or its id; None if it means no such label."""
@@ -95,14 +103,16 @@ class Labels:
 
     def add(self, name: str) -> int:
         """Add a label after the others, and return its number."""
-        name = composed(without_brackets(name))
-        of_label = self._deprecated.get(name, (name,))
-        self.names.append(of_label)
-        for one in of_label:
-            self._numbers.setdefault(composed(one), len(self.names))
-        if name in self._deprecated:
-            self.deprecated.append(len(self.names))
-        return len(self.names)
+        place, number = self._place(name), len(self.names) + 1
+        if place is None:
+            name = composed(without_brackets(name))
+            self.names.append((name,))
+            self._places[name] = number
+        else:
+            self.names.append(self._deprecated[~place])
+            self._added[place] = number
+            self.deprecated.append(number)
+        return number
 
     def lines(self) -> str:
         """Return the content of a file of names: line k has the names of label k, separated by tabs."""

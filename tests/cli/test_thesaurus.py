@@ -128,24 +128,26 @@ def test_records_get_the_broader_tags_that_theirs_imply(run, vectors, tmp_path):
 
 @pytest.fixture(scope="module")
 def with_deprecated(run, tmp_path_factory):
-    """Records of which some have a deprecated concept, by name or by URI, and others lack it."""
+    """Records of which some have a deprecated concept, by name, URI or id, and others lack it."""
     folder = tmp_path_factory.mktemp("deprecated")
-    (folder / "t.ttl").write_text(TURTLE)
+    (folder / "t.ttl").write_text(TURTLE.replace(":old ", ":old7 "))
     rows = []
     for i in range(40):
         of_text = {
             "red apple sweet": "Apple",
-            "round pome hard": f"{URI}old" if i % 2 else "Pome",
+            "round pome hard": ("Pome", f"{URI}old7", "old7", "http://example.org/old7", "gnd:old7")[i // 5 % 5],
             "yellow pear": "Pear",
         }
         rows += [{"text": text, "tags": [tag] * (i % 5 > 0)} for text, tag in of_text.items()]
     books = write_records(folder / "b.jsonl", rows)
-    run.ok("vectorize", books, "--language", "en", "--labels", folder / "t.ttl", "-o", folder / "b.svm")
+    done = run.ok("vectorize", books, "--language", "en", "--labels", folder / "t.ttl", "-o", folder / "b.svm")
+    assert "not among the names" not in done.stderr
+    assert "2 tags taken for labels by the ids that end their URIs, such as 'old7' for 'Pome'" in done.stderr
     return folder
 
 
 def test_a_deprecated_concept_that_records_have_is_a_label_after_the_others(run, with_deprecated, tmp_path):
-    assert (with_deprecated / "b.text" / "labels").read_text().splitlines()[5:] == [f"Pome\t{URI}old"]
+    assert (with_deprecated / "b.text" / "labels").read_text().splitlines()[5:] == [f"Pome\t{URI}old7"]
     assert (with_deprecated / "b.text" / "deprecated").read_text() == "6\n"
     run.ok("vectorize", with_deprecated / "b.jsonl", "--like", with_deprecated / "b.svm", "-o", tmp_path / "c.svm")
     assert (tmp_path / "c.text" / "deprecated").read_text() == "6\n"

@@ -4,7 +4,7 @@ import os
 import re
 from array import array
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import accumulate, chain, filterfalse
@@ -130,8 +130,9 @@ def vectorize(
         others = ", the first of them listed" * (reader.bad > len(reader.listed))
         lines = f" on {reader.bad_lines:,} lines" * (reader.bad_lines > reader.bad)
         warn(f"left out: {counted(reader.bad, 'bad record')}{lines}{others}")
-    vectorizer = vectorization.vectorizer
-    added = vectorization.labels.names[n_numbered:]
+    vectorizer, numbered = vectorization.vectorizer, enumerate(vectorization.labels.names, 1)
+    deprecated = {*vectorization.labels.deprecated}
+    added = {number: names for number, names in numbered if number > n_numbered and number not in deprecated}
     cautions += _of_tags(reader, writer, added, like is None)
     cautions += _cautions(writer, added, labels, like)
     return {
@@ -303,9 +304,9 @@ def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels
     return Vectorization(vectorizer, labels, reader.fields)
 
 
-def _of_tags(reader: _Reader, writer: VectorWriter, tags: Sequence[tuple[str, ...]], is_new: bool) -> Iterator[str]:
+def _of_tags(reader: _Reader, writer: VectorWriter, tags: Mapping[int, tuple[str, ...]], is_new: bool) -> Iterator[str]:
     """Yield warnings about the form of the tags; `tags`: the names of tags that are not in a names file."""
-    fields, known = reader.fields, {of_label[0] for of_label in tags if of_label}
+    fields, known = reader.fields, {of_label[0] for of_label in tags.values()}
     if is_new and not writer.annotations and fields.tags:
         name = repr(fields.tags[0])
         lacking = f"the field {name} is empty" if reader.with_tags else f"there is no field {name}"
@@ -348,14 +349,14 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Sequence[tuple[str, ..
 
 
 def _cautions(
-    writer: VectorWriter, added: Sequence[tuple[str, ...]], named: str | Path | None, like: str | Path | None
+    writer: VectorWriter, added: Mapping[int, tuple[str, ...]], named: str | Path | None, like: str | Path | None
 ) -> Iterator[str]:
     labels, vectorizer, numbered = writer.labels, writer.vectorizer, named if like is None else like
     if numbered is not None and added:
-        first_number = len(labels) - len(added) + 1
+        listed = [repr(names[0]) for names in added.values()][:_MOST_NAMED]
         yield (
-            f"{counted(len(added), 'tag')} not among the names of {shown(numbered)}, numbered from {first_number} on: "
-            f"{abridged([repr(names[0]) for names in added[:_MOST_NAMED]], len(added))}"
+            f"{counted(len(added), 'tag')} not among the names of {shown(numbered)}, numbered from {min(added)} on: "
+            f"{abridged(listed, len(added))}"
         )
     if labels.shared:
         yield (
