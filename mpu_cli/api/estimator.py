@@ -20,7 +20,7 @@ from scipy.sparse import coo_array, csr_array, issparse, vstack
 from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mpu_cli import bundle
 from mpu_cli.api import arrays
@@ -231,7 +231,7 @@ class LabelSetsMixin(ClassifierMixin):
         ends = predicted.indptr.tolist()
         return [tuple(names[start:stop]) for start, stop in pairwise(ends)]
 
-    def score(self, X: Any, y: Any, c: float = 1.0) -> float:
+    def score(self, X: Any, y: Any, c: float = 1.0, sample_weight: ArrayLike | None = None) -> float:
         """Return the micro-F1 of the predicted label sets; the accuracy if each instance has one class.
 
         Parameters
@@ -243,6 +243,8 @@ class LabelSetsMixin(ClassifierMixin):
         c : float
             Label frequency of `y`: below 1, the score is the expected micro-F1 on complete labels. Use the same c for
             all models that you compare.
+        sample_weight : array_like, shape (n,), optional
+            How often each instance counts.
 
         Returns
         -------
@@ -250,7 +252,7 @@ class LabelSetsMixin(ClassifierMixin):
             From 0 to 1.
         """
         if self._has_one_dimension:
-            return float(super().score(X, y))
+            return float(super().score(X, y, sample_weight))
         predicted = arrays.indicator(self.predict(X), "predictions")
         if arrays.are_label_sets(y):
             y, names = arrays.from_label_sets(y, self.classes_.tolist(), more=True)  # extra names are never predicted
@@ -259,8 +261,10 @@ class LabelSetsMixin(ClassifierMixin):
         else:
             y, pos_label = in_order_of(self.classes_.tolist(), y, "y", "the classes"), self.pos_label
         truth, predicted, _ = arrays.compared(y, "y", predicted, "the predictions have", pos_label=pos_label)
-        hits = truth.multiply(predicted).nnz
-        return float(corrected(hits, predicted.nnz, truth.nnz, checked(FREQUENCY, "c", c)).f1)
+        weights = _check_sample_weight(sample_weight, truth, ensure_non_negative=True)
+        both = csr_array(truth.multiply(predicted))
+        hits, positives, annotated = (weights @ np.diff(labels.indptr) for labels in (both, predicted, truth))
+        return float(corrected(hits, positives, annotated, checked(FREQUENCY, "c", c)).f1)
 
     def _best_class(self, p: np.ndarray) -> np.ndarray:
         numbers = p.argmax(axis=1) if p.shape[1] > 1 else (p[:, 0] >= self.thresholds_[0]).astype(int)

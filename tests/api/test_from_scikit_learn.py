@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -29,6 +30,11 @@ def test_a_pipeline(model, halved):
     X, Y, S = halved
     pipeline = make_pipeline(StandardScaler(), model).fit(X * [1, 10, 100], S)
     assert f1_score(Y, pipeline.predict(X * [1, 10, 100]), average="micro") > 0.9
+    with config_context(enable_metadata_routing=True):
+        assert pipeline.score(X * [1, 10, 100], S) == pipeline[1].score(pipeline[0].transform(X * [1, 10, 100]), S)
+    weights = np.arange(600) % 3
+    expected = f1_score(S, pipeline.predict(X * [1, 10, 100]), average="micro", sample_weight=weights)
+    assert pipeline.score(X * [1, 10, 100], S, sample_weight=weights) == pytest.approx(expected)
     np.testing.assert_array_equal(pipeline.decision_function(X * [1, 10, 100]) >= 0, pipeline.predict(X * [1, 10, 100]))
 
 
