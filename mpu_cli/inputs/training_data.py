@@ -495,7 +495,9 @@ def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:
 
 
 def _with_label_features(data: TrainingData, sources: Sources, run: Run) -> TrainingData:
-    """Add label features, and labels that are never annotated but have features or are named by ``--labels``.
+    """Add label features, and labels that are never annotated but have features or a name.
+
+    Names that are neither given by ``--labels`` nor written by `mpu vectorize` do not add labels.
 
     Without a feature file, they are the vectors of the label names that `mpu vectorize` wrote beside the data.
     """
@@ -506,7 +508,8 @@ def _with_label_features(data: TrainingData, sources: Sources, run: Run) -> Trai
     elif data.stored_vectorizer is not None:
         found = label_features_beside(sources.file)
     numbers, vectors = found or (np.empty(0, int), None)
-    named = {} if names is None or sources.naming.file is None else names.by_number
+    is_complete = sources.naming.file is not None or data.stored_vectorizer is not None
+    named = names.by_number if names is not None and is_complete else {}
     others = [number for number, texts in named.items() if texts]
     every = np.union1d(data.ids, np.union1d(numbers, others).astype(data.ids.dtype))
     if len(every) > len(data.ids):

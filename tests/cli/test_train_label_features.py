@@ -10,12 +10,12 @@ from mpu_cli.text.vectorizer import read_vectorization
 from tests.cli.tables import records, table, write_records
 
 QUICK = ("--levels", 1, "--c", 0.9, "--cost", 30, "--eta0", 8, "--epochs", 5)
-SUBJECTS = ("television", "football", "chemistry", "painting", "railways")
+SUBJECTS = ("television", "football", "chemistry", "painting", "railways", "R")
 
 
 @pytest.fixture
 def texts(run, tmp_path):
-    """Vectors of texts in which the subjects stand; railways is a name that no text is annotated with."""
+    """Vectors of texts in which the subjects stand; railways and R are names that no text is annotated with."""
     pairs = [(i, subject) for i in range(12) for subject in SUBJECTS[:4]]
     rows = ({"id": f"{name}{i}", "text": f"a note on {name} no {i % 9}", "tags": [name]} for i, name in pairs)
     (tmp_path / "names").write_text("".join(f"{subject}\n" for subject in SUBJECTS))
@@ -35,7 +35,7 @@ def predicted(run, folder, text):
 
 def test_a_name_that_is_never_annotated_is_predicted(run, texts):
     result = run.ok("train", texts / "notes.svm", *QUICK, "--prior", 15)
-    assert "5 labels, 1 of them never annotated" in result.stdout
+    assert "6 labels, 2 of them never annotated" in result.stdout
     assert "features of labels" in result.stdout
     assert predicted(run, texts, "a book on railways") == "railways"
     assert predicted(run, texts, "on chemistry") == "chemistry"
@@ -45,7 +45,7 @@ def test_the_prior_is_recorded_and_chosen(run, texts):
     run.ok("train", texts / "notes.svm", *QUICK)
     assert bundle.load(texts / "notes.mpu").options["prior"] in (0, 7.5, 15, 30, 60)
     report = run.json("train", texts / "notes.svm", *QUICK, "--prior", 20)
-    assert (report["prior"], report["labels"], report["labels_never_annotated"]) == (20, 5, 1)
+    assert (report["prior"], report["labels"], report["labels_never_annotated"]) == (20, 6, 2)
     assert bundle.load(texts / "notes.mpu").options["prior"] == 20
 
 
@@ -66,7 +66,10 @@ def test_missing_labels_are_found_by_name(run, texts):
     """A text on railways that is annotated with nothing gets the suggestion."""
     new = {"id": "new", "text": "a note on railways and railways", "tags": []}
     vectorize(run, texts, [*records((texts / "notes.jsonl").read_text()), new])
-    result = run.ok("suggest", texts / "notes.svm", *QUICK, "--prior", 15, "--per-instance", 1)
+    (texts / "only").write_text("R\nrailways\n")
+    options = *QUICK, "--prior", 15, "--per-instance", 1, "--only", texts / "only"
+    result = run.ok("suggest", texts / "notes.svm", *options)
+    assert "unused" not in result.stderr
     assert re.search(r"^49\tnew\trailways\t", result.stdout, re.MULTILINE)
     assert "of those listed are of labels that are never annotated" in result.stderr
 
