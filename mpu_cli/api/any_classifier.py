@@ -1,6 +1,7 @@
 """Any scikit-learn classifier on incomplete labels: its out-of-fold scores give c, calibration and thresholds."""
 
 import warnings
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -227,16 +228,16 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         """
         if not hasattr(self.estimator, "get_params") or not is_classifier(self.estimator):
             raise DataError(f"estimator is {self.estimator!r}, which is not a scikit-learn classifier")
-        validate_data(self, X, y, skip_check_array=True)
+        validate_data(copy(self), X, y, skip_check_array=True)
         named = arrays.Named.of(y, pos_label=self.pos_label)
         check_consistent_length(X, named.matrix)
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
         annotations = arrays.Annotations.of(named, groups=groups, same_fold=same_fold, **verified)
         given = {name: getattr(self, name) for name in ("c", "threshold", "folds", "random_state")}
         options, run = settings_of(MPUClassifier(**given), annotations, named)
-        (X,) = indexable(X)
-        evidence = self._fit_by_scores(X, annotations, options, run)
-        if any(_method(part) == "predict" for model in self.estimators_ for part in _parts(model)):
+        (matrix,) = indexable(X)
+        evidence, learned, scale, held_out_scores = self._by_scores(matrix, annotations, options, run)
+        if any(_method(part) == "predict" for model in learned for part in _parts(model)):
             text = (
                 f"{type(self.estimator).__name__} has neither predict_proba nor decision_function: labels that it "
                 "predicts cannot be ranked, and c and thresholds are rough; give an estimator that has one"
@@ -246,7 +247,9 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         warn_of(estimates, annotations)
         held_out = HeldOut(evidence.probabilities, annotations.labels, evidence.frequency)
         thresholds, expected = chosen_thresholds(held_out, options.threshold)
+        validate_data(self, X, skip_check_array=True)
         self._evidence, self._annotations, self._settings = evidence, annotations, (options, run)
+        self.estimators_, self._scale, self._scores = learned, scale, held_out_scores
         self.classes_, self._has_one_dimension = named.classes, named.has_one_dimension
         self.c_ = annotations.widened(rates, rates[0] if (rates == rates[0]).all() else np.nan)
         self.group_c_ = {}
@@ -255,11 +258,13 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         self.thresholds_ = annotations.widened(thresholds, np.inf)
         self.expected_f1_ = expected.f1
         self.expected_f1_interval_ = list(expected.interval(estimates.range_of_c)) if estimates.is_known else None
-        self.out_of_fold_scores_ = annotations.widened(self._scores)
+        self.out_of_fold_scores_ = annotations.widened(held_out_scores)
         return self
 
-    def _fit_by_scores(self, X: Any, problem: Problem, options: Options, run: Run) -> Evidence:
-        """Learn from all instances, and return the evidence from scores by classifiers of the other folds."""
+    def _by_scores(
+        self, X: Any, problem: Problem, options: Options, run: Run
+    ) -> tuple[Evidence, list[Any], float, np.ndarray]:
+        """Learn; return the evidence, classifiers of all instances, the scale of scores, and out-of-fold scores."""
         labels, estimator, kin = problem.labels, self.estimator, kin_of_any(X)
         (n, q), certain = labels.shape, LabelFrequency.of(1.0, labels.shape, problem.verified)
         targets = certain.positives(labels).astype(np.float32).toarray()
@@ -274,13 +279,12 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         with run.step("predicting out of fold"), warnings.catch_warnings():
             warnings.simplefilter("ignore", MpuWarning)  # the training on all instances warns
             found = Parallel(self.n_jobs, verbose=self.verbose)(map(delayed(of_fold), folds))
-        self._scale, self._scores = scale_of(found), np.empty((n, q), np.float32)
+        scale, held_out = scale_of(found), np.empty((n, q), np.float32)
         for test, of_test in zip(folds, found, strict=True):
-            self._scores[test] = scores(of_test, self._scale)
-        evidence = Evidence.of_scores(self._scores, replace(problem, kin=kin), options, run)
+            held_out[test] = scores(of_test, scale)
+        evidence = Evidence.of_scores(held_out, replace(problem, kin=kin), options, run)
         with run.step("learning"):
-            self.estimators_ = fit_copies(estimator, X, targets)
-        return evidence
+            return evidence, fit_copies(estimator, X, targets), scale, held_out
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict label sets: 1 if the label is predicted, int, shape (n, q); or one class each, shape (n,)."""

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral
@@ -430,28 +431,29 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
             This estimator.
         """
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
-        validate_data(self, X, y, skip_check_array=True)
+        fresh = copy(self)  # the model stays as it was if this training fails
+        validate_data(fresh, X, y, skip_check_array=True)
         named = arrays.Named.of(y, self.classes, self.pos_label)
         arrays.refuse_broken(X, "X")
-        features = columns_of(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float32)
-        check_consistent_length(X, named.matrix)
+        features = arrays.as_csr(validate_data(fresh, X, accept_sparse="csr", dtype=np.float32))
+        check_consistent_length(features, named.matrix)
         arguments = verified | {"label_features": label_features, "groups": groups, "same_fold": same_fold}
         numbers = arrays.label_numbers(named.of_columns)
         if label_features is not None:
-            arguments["label_features"] = arrays.label_features(label_features, named, X.shape[1], features)
+            arguments["label_features"] = arrays.label_features(label_features, named, features.shape[1], columns_of(X))
         annotations = arrays.Annotations.of(named, numbers, **arguments)
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
         options, run = settings_of(self, annotations, named)
-        names = getattr(self, "feature_names_in_", None)
-        data = TrainingData.extended(annotations, features=arrays.as_csr(X), ids=ids, feature_names=names)
+        names = getattr(fresh, "feature_names_in_", None)
+        data = TrainingData.extended(annotations, features=features, ids=ids, feature_names=names)
         predictor, result = stacking.train(data, options, run)
         for warning in data.warnings(result.chosen.estimates, annotations.shown):
             warnings.warn(warning, MpuWarning, stacklevel=2)
         model = data.assembled(predictor, result, options, run, files={})
         if named.has_one_dimension and len(named.of_columns) > 1:
             model.options["one_class_each"] = True
+        validate_data(self, X, skip_check_array=True)
         return self._become(model, columns, named, sparse=arrays.are_label_sets(y) or issparse(y))
 
     def predict_top(self, X: Any, k: int = 5) -> csr_array:

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mpu_cli import IncompleteLabelClassifier, MPUClassifier, incomplete_f1_scorer
+from mpu_cli import IncompleteLabelClassifier, MPUClassifier, MpuWarning, incomplete_f1_scorer
 from tests.golden import refused
 
 CLASSIFIERS = {
@@ -102,6 +102,18 @@ def test_features_that_are_nan(halved):
         clone(CLASSIFIERS["mpu"]).fit(holes, S)
     boosted = IncompleteLabelClassifier(HistGradientBoostingClassifier(max_iter=20), c=0.5).fit(holes, S)
     assert f1_score(Y, boosted.predict(holes), average="micro") > 0.8
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was(model, halved):
+    X, _, S = halved
+    before = model.fit(X, S).predict_proba(X)
+    with pytest.raises(ValueError, match="nothing to learn"):
+        model.fit(np.tile(X, 10), S * 0)
+    rng = np.random.default_rng(0)
+    with pytest.raises(MpuWarning):  # as an error
+        model.set_params(c="auto").fit(rng.normal(size=(600, 30)), rng.random(S.shape) < 0.3)
+    assert (model.n_features_in_, model.c_.tolist()) == (3, [0.5] * 3)
+    np.testing.assert_array_equal(model.predict_proba(X), before)
 
 
 def test_random_states(model, halved):
