@@ -13,22 +13,23 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from mpu_cli.bundle.predicting import iter_predictions
-from mpu_cli.core.features import Columns, entry_rows
+from mpu_cli.core.features import Columns, entry_rows, with_width
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate
 from mpu_cli.core.predictions import refuse_large_predictions
 from mpu_cli.core.problem import InstanceGroups
 from mpu_cli.errors import InputError, counted, one_line
-from mpu_cli.names.label_names import LabelNames, label_of
+from mpu_cli.names.label_names import LabelNames, Names, label_of
 from mpu_cli.names.lines import at_line, cell, meanings, text_lines
-from mpu_cli.names.naming import FOLDER, LABEL_FEATURES, there
+from mpu_cli.names.naming import FOLDER, LABEL_FEATURES, find_names, read_names, there
 from mpu_cli.runtime.options import LEAST_FREQUENCY
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Preamble, read
 from mpu_cli.svmlight.streams import Source, as_one, files_of, open_input
+from mpu_cli.text.stored import Stored, from_one
 
 _NUMBER = r"((?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?|\d+\.)"
 # The end of a line. It is unambiguous, so that matching takes linear time.
@@ -209,9 +210,10 @@ def _refused(path: str | Path, instance: int, problem: str) -> InputError:
     return InputError(path, problem, line)
 
 
-def label_features_beside(source: Source) -> tuple[np.ndarray, csr_array] | None:
+def label_features_beside(source: Source, given: Names | None, kept: Stored) -> tuple[np.ndarray, csr_array] | None:
     """Return the labels and the vectors of their names beside data that `mpu vectorize` wrote; None if absent.
 
+    `given`: the names, if not those beside the data; the vectoriser makes the vectors of those that differ.
     Raises InputError (a file cannot be read).
     """
     files = [str(file) for data in files_of(source) if (file := there(data, FOLDER, LABEL_FEATURES)) is not None]
@@ -219,4 +221,15 @@ def label_features_beside(source: Source) -> tuple[np.ndarray, csr_array] | None
         return None
     lines = read(as_one(files), may_be_empty=True)
     numbers, first = np.unique(lines.labels.indices, return_index=True)
-    return numbers, lines.features[first]
+    vectors = lines.features[first]
+    if given is None:
+        return numbers, vectors
+    from mpu_cli.text.vectorizer import Vectorizer  # scikit-learn takes half a second
+
+    path = find_names(source)
+    own = {} if path is None else read_names(path)[0]
+    others = [number for number, names in given.items() if names and names != own.get(number)]
+    made = from_one(Vectorizer.of(kept).transform_names([given[number] for number in others]))
+    same = np.array([given.get(number) == own.get(number) for number in numbers.tolist()], bool)
+    both = with_width(vectors[same], made.shape[1]), made
+    return np.append(numbers[same], np.array(others, int)), csr_array(vstack(both, format="csr"))

@@ -501,16 +501,16 @@ def _with_label_features(data: TrainingData, sources: Sources, run: Run) -> Trai
 
     Without a feature file, they are the vectors of the label names that `mpu vectorize` wrote beside the data.
     """
-    names, found = data.names, None
+    is_given, found = sources.naming.file is not None, None
+    names = {} if data.names is None else data.names.by_number
     if sources.label_features is not None:
         of_data = data.ids, data.occurring, sources.file
         found = read_label_features(sources.label_features, *of_data, reading=sources.reading, run=run)
     elif data.stored_vectorizer is not None:
-        found = label_features_beside(sources.file)
+        found = label_features_beside(sources.file, names if is_given else None, data.stored_vectorizer)
     numbers, vectors = found or (np.empty(0, int), None)
-    is_complete = sources.naming.file is not None or data.stored_vectorizer is not None
-    named = names.by_number if names is not None and is_complete else {}
-    others = [number for number, texts in named.items() if texts]
+    are_labels = is_given or data.stored_vectorizer is not None
+    others = [number for number, texts in names.items() if texts and are_labels]
     every = np.union1d(data.ids, np.union1d(numbers, others).astype(data.ids.dtype))
     if len(every) > len(data.ids):
         data = data.widened(every)

@@ -33,8 +33,10 @@ def predicted(run, folder, text):
     return json.loads(result.stdout)["labels"][0]
 
 
-def test_a_name_that_is_never_annotated_is_predicted(run, texts):
-    result = run.ok("train", texts / "notes.svm", *QUICK, "--prior", 15)
+@pytest.mark.parametrize("names", [None, [*SUBJECTS[:4], "R", "railways"]], ids=["beside", "given"])
+def test_a_name_that_is_never_annotated_is_predicted(run, texts, names):
+    (texts / "given").write_text("\n".join(names or ()))
+    result = run.ok("train", texts / "notes.svm", *QUICK, "--prior", 15, *(("--labels", texts / "given") * bool(names)))
     assert "6 labels, 2 of them never annotated" in result.stdout
     assert "features of labels" in result.stdout
     assert predicted(run, texts, "a book on railways") == "railways"
