@@ -22,17 +22,14 @@ from mpu_cli.core.frequency.estimators import (
 )
 from mpu_cli.core.problem import InstanceGroups
 
-# Labels clearly differ if this makes the annotations of each more probable, on average by this factor.
-_DIFFER = 2.0
-# They may differ if ceilings with one of these standard deviations of their logarithms make all annotations so many
-# times as probable as equal ceilings do. The lower end of c is then this share of the 5 % quantile that they imply:
-# labels with few annotations, which these ceilings leave out, have lost more.
-_SPREADS, _MAY_DIFFER, _LOWEST = np.array([0, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9]), 20.0, 0.95
-# The least frequency of a label that differs, as a share of that of the labels annotated best.
-_LEAST_SHARE = 0.2
-# Standard deviation of the log ceilings of labels that agree.
-_DEVIATION = 0.1
-_SHARES = np.linspace(0, 1, 21)
+# Standard deviations of the log ceilings of labels. Up to the second, labels agree.
+_DEVIATIONS = np.array([0, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9])
+# Labels clearly differ if a larger deviation makes the annotations of each more probable: on average, by this factor.
+_CLEARLY_DIFFER = 2.3
+# They may differ if one makes all annotations so many times as probable as equal ceilings do. The lower end of c is
+# then this share of the 5 % quantile that they imply, since labels with few annotations have lost more.
+_MAY_DIFFER, _LOWEST = 20.0, 0.95
+_TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
@@ -91,39 +88,38 @@ def estimate_singly(
 
     `of_all`: from the labels annotated best.
     """
-    columns = cells.most_annotated(FEWEST_ANNOTATIONS)
-    of_columns = likelihoods(cells.label, columns)
-    agreeing, evidence = _agreement(of_columns)
+    prior, clearly_differ, may_differ = _variation(cells)
+    if not clearly_differ and (not may_differ or of_all.c >= NEARLY_COMPLETE):
+        return None, of_all
     counts = cells.annotated.sum(axis=0, dtype=float)
     counts[list(of_all.left_out)] = 0
-    if evidence <= _DIFFER:
-        if of_all.c >= NEARLY_COMPLETE:
-            return None, of_all
-        return None, of_all.covering(_if_labels_differ(of_all, counts, columns, of_columns))
     likelihood = likelihoods(cells.label, range(len(counts)))
-    posterior = _prior(of_all.c, agreeing)[:, None] * np.maximum(likelihood, np.finfo(float).tiny)
+    posterior = prior[:, None] * np.maximum(likelihood, _TINY)
     posterior /= posterior.sum(axis=0)
     c = CEILINGS @ posterior
-    return _with_intervals(cells, of_all, c, likelihood, agreeing), _implied(of_all, counts, c, posterior)
+    implied = _implied(of_all, counts, c, posterior)
+    if clearly_differ:
+        return _with_intervals(cells, of_all, c, likelihood), implied
+    return None, of_all.covering(replace(implied, interval=(_LOWEST * implied.interval[0], implied.c)))
 
 
-def _if_labels_differ(
-    of_all: FrequencyEstimate, counts: np.ndarray, columns: list[int], likelihood: np.ndarray
-) -> FrequencyEstimate:
-    """Return the estimate that the labels at `columns` imply if their ceilings vary by more than chance.
+def differ(cells: CountedCells) -> bool:
+    """Return whether labels clearly differ."""
+    return _variation(cells)[1]
 
-    `counts`: float64, shape (q,). `likelihood`: float64, shape (G, r): of the ceilings of these labels.
+
+def _variation(cells: CountedCells) -> tuple[np.ndarray, bool, bool]:
+    """Fit a normal distribution to the logarithms of the ceilings of labels with enough annotations.
+
+    Returns: its weights on the grid, float64, shape (G,); whether labels clearly differ, and whether they may.
     """
-    priors, likelihood = np.array([_near(spread) for spread in _SPREADS]), np.maximum(likelihood, np.finfo(float).tiny)
-    logs = np.log(np.maximum(priors @ likelihood, np.finfo(float).tiny)).sum(axis=2)
-    if logs.max() - logs[0].max() < np.log(_MAY_DIFFER):
-        return of_all
-    best, ceiling = np.unravel_index(np.argmax(logs), logs.shape)
-    posterior = np.repeat(priors[best, ceiling][:, None], len(counts), axis=1)
-    posterior[:, columns] *= likelihood
-    posterior /= posterior.sum(axis=0)
-    implied = _implied(of_all, counts, CEILINGS @ posterior, posterior)
-    return replace(implied, interval=(_LOWEST * implied.interval[0], implied.c))
+    likelihood = likelihoods(cells.label, cells.most_annotated(FEWEST_ANNOTATIONS))
+    priors = np.array([_near(deviation) for deviation in _DEVIATIONS])
+    logs = np.log(np.maximum(priors @ likelihood, _TINY)).sum(axis=2)  # (deviations, G)
+    best, middle = np.unravel_index(np.argmax(logs), logs.shape)
+    beyond_agreeing, beyond_equal = logs.max() - logs[:2].max(), logs.max() - logs[0].max()
+    clearly_differ = beyond_agreeing > likelihood.shape[1] * np.log(_CLEARLY_DIFFER)
+    return priors[best, middle], bool(clearly_differ), bool(beyond_equal > np.log(_MAY_DIFFER))
 
 
 def _near(deviation: float) -> np.ndarray:
@@ -134,39 +130,23 @@ def _near(deviation: float) -> np.ndarray:
     return near
 
 
-def differ(cells: CountedCells) -> bool:
-    """Return whether labels clearly differ."""
-    return agreement(cells)[1] > _DIFFER
-
-
 def alike(cells: CountedCells, of_all: FrequencyEstimate, c: np.ndarray) -> SingleFrequencies:
     """Return c of all labels or groups, as it applies to each label, with intervals: labels may differ unnoticed."""
-    likelihood = likelihoods(cells.label, range(len(c)))
-    single = _with_intervals(cells, of_all, c, likelihood, agreement(cells)[0])
+    single = _with_intervals(cells, of_all, c, likelihoods(cells.label, range(len(c))))
     return replace(single, pooled=np.ones(len(c), bool))
 
 
 def _with_intervals(
-    cells: CountedCells, of_all: FrequencyEstimate, c: np.ndarray, likelihood: np.ndarray, agreeing: float
+    cells: CountedCells, of_all: FrequencyEstimate, c: np.ndarray, likelihood: np.ndarray
 ) -> SingleFrequencies:
     annotations, (at_least, at_most) = cells.annotated.sum(axis=0), quantiles(likelihood, [0.05, 0.95])
     low, high = of_all.interval
     if not of_all.predictable:
         high = 1.0
-    high += (1 - agreeing) * (1 - high)
     true = np.maximum(annotations, 1) / c
     ends = [np.minimum(at_least, low - _chance(low, true)), np.maximum(at_most, high + _chance(high, true))]
     intervals = np.transpose([np.minimum(ends[0], c), np.maximum(ends[1], c)]).clip(CEILINGS[0], 1)
     return SingleFrequencies(c, intervals, annotations < FEWEST_ANNOTATIONS)
-
-
-def _prior(c: float, agreeing: float) -> np.ndarray:
-    """Return the prior of the frequencies on the grid: this share of them near c, the others from c / 5 to c."""
-    c = max(c, CEILINGS[0])
-    near, lower = np.exp(-((np.log(CEILINGS / c) / _DEVIATION) ** 2) / 2), CEILINGS * (_LEAST_SHARE * c <= CEILINGS)
-    lower[c < CEILINGS] = 0  # the grid is logarithmic: uniform is proportional to c
-    prior: np.ndarray = agreeing * near / near.sum() + (1 - agreeing) * lower / lower.sum()
-    return prior
 
 
 def _implied(of_all: FrequencyEstimate, counts: np.ndarray, c: np.ndarray, posterior: np.ndarray) -> FrequencyEstimate:
@@ -188,27 +168,6 @@ def _implied(of_all: FrequencyEstimate, counts: np.ndarray, c: np.ndarray, poste
 def _chance(c: float, true: np.ndarray) -> np.ndarray:
     """Return the margin by which the annotated share of this many true labels may differ from c by chance."""
     return Z_90 * np.sqrt(c * (1 - c) / true)
-
-
-def agreement(cells: CountedCells) -> tuple[float, float]:
-    """Estimate the share of the labels whose ceilings agree on one c, and the evidence that some do not.
-
-    Ceilings are a mixture of a share pi near one c, and of lower ones.
-
-    Returns: the most probable pi, at its best c: 0 if all labels have too few annotations; and how many times as
-    probable it makes the annotations of a label as pi = 1 at its best c does: the geometric mean.
-    """
-    return _agreement(likelihoods(cells.label, cells.most_annotated(FEWEST_ANNOTATIONS)))
-
-
-def _agreement(likelihood: np.ndarray) -> tuple[float, float]:
-    if not likelihood.size:
-        return 0.0, 1.0
-    below = np.tril(np.broadcast_to(CEILINGS, (len(CEILINGS),) * 2))  # the grid is logarithmic: uniform is like c
-    agree, lower = _near(_DEVIATION) @ likelihood, below / below.sum(axis=1, keepdims=True) @ likelihood
-    mixed = _SHARES[:, None] * agree[:, None] + (1 - _SHARES[:, None]) * lower[:, None]  # (G, P, q)
-    by_share = np.log(np.maximum(mixed, np.finfo(float).tiny)).sum(axis=2).max(axis=0)
-    return float(_SHARES[np.argmax(by_share)]), float(np.exp((by_share.max() - by_share[-1]) / likelihood.shape[1]))
 
 
 # A group with fewer annotations in the sample has no estimate from its instances alone.
