@@ -145,8 +145,9 @@ class FrequencyEstimate:
         if self.predictable or self.interval == (1.0, 1.0):  # every cell is annotated
             return None
         return (
-            f"c = {self.c:.3f} is unreliable: annotations are too few, labels too frequent, or the features predict "
-            "them too poorly; it may be far off, and the expected micro-F1 with it; if you know c, give it"
+            f"c = {self.c:.3f} is unreliable: annotations are too few, labels too frequent or annotated at different "
+            "rates, or the features predict them too poorly; it may be far off, and the expected micro-F1 with it; if "
+            "you know c, give it"
         )
 
 
