@@ -203,7 +203,7 @@ class Suggestible:
     def of(self, ids: "np.ndarray", names: label_names.LabelNames | None) -> "np.ndarray | None":
         """Return a mask of the labels that may be suggested: bool, shape (q,); None if all may.
 
-        Raises InputError (a file cannot be read, contains a name shared by several labels, or none of the labels).
+        Raises InputError (a file cannot be read, contains a name of several labels, or no label; or no label is left).
         """
         if self.only is None and self.exclude is None and not self.deprecated:
             return None
@@ -217,6 +217,8 @@ class Suggestible:
             allowed &= ~np.isin(ids, [number for line in lines if (number := label_names.as_number(line)) is not None])
         if self.exclude is not None:
             allowed &= ~np.isin(ids, _labels(self.exclude, ids, names))
+            if not allowed.any():
+                raise InputError(self.exclude, "excludes every label that might be suggested otherwise")
         return allowed
 
 
