@@ -172,7 +172,9 @@ class TextOptions:
         None,
         "Keep features in at least this many texts. auto: 1 to 3, by the number of texts.",
     )
-    max_features: int | None = declared(Integer(1), None, "Keep at most this many features, those in most texts.")
+    max_features: int | None = declared(
+        Integer(1), None, "Keep at most this many features, those in most texts, and also those of label names."
+    )
     hashing: int | None = declared(
         Integer(8, 30), None, "Number features by a hash of this many bits, without a vocabulary."
     )
