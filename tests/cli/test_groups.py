@@ -28,9 +28,12 @@ def collection(tmp_path_factory):
     return news, folder / "groups.txt", *missing
 
 
-def test_estimate_c_shows_the_worst_group_first(run, collection):
+def test_estimate_c_shows_the_worst_group_first(run, collection, tmp_path):
     news, groups, *_, missing = collection
-    report = run.json("estimate-c", news, "--groups", groups, "--features", "linear", "--per-label", "-q")
+    options, file = ("--groups", groups, "--features", "linear", "-q"), tmp_path / "c.txt"
+    report = run.json("estimate-c", news, *options, "--per-label", "-o", file)
+    of_labels = file.read_text()
+    assert any("the file has one c for each label" in text for text in report["warnings"])
     for row in report["per_label"]:  # c of a label is what those of groups imply, by which its labels are missing
         assert row["annotations"] * (1 / row["c"] - 1) == pytest.approx(row["missing"])
         assert row["interval"][0] <= row["c"] <= row["interval"][1]
@@ -40,7 +43,8 @@ def test_estimate_c_shows_the_worst_group_first(run, collection):
     assert rows["archive"]["missing"] == pytest.approx(missing, rel=0.25)
     assert report["missing"] == pytest.approx(sum(row["missing"] for row in rows.values()))
     assert report["assumption"].startswith("in each group of instances, ")
-    text = run("estimate-c", news, "--groups", groups, "--features", "linear", "-q").stdout
+    text = run("estimate-c", news, *options, "-o", file).stdout
+    assert file.read_text() == of_labels
     table = [line.split() for line in text.split("\n\n")[1].splitlines()]
     assert [row[0] for row in table] == ["group", "archive", "library"]
 

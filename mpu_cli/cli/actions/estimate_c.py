@@ -48,17 +48,15 @@ def command(
     refuse_unwritable(output)
     data = read_training_data(sources, run, is_for_model=False)
     q = len(data.ids)
-    is_by_people = data.is_reviewed or data.answers is not None
     refuse_two_frequencies(data)
     scored = Scored(data, options, run, data.scores, per_label and data.answers is None)
     estimates = scored.estimates(method)
-    report, c, alone = report_of(estimates, data, method), estimates.overall.c, estimates.estimate
-    single = scored.singly(estimates) if per_label and not is_by_people and alone is not None else None
-    if (reviewed := estimates.reviewed) is not None:
-        single = SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
+    report, c = report_of(estimates, data, method), estimates.overall.c
     if output is not None:
+        if estimates.groups is not None:
+            report["warnings"].append("the file has one c for each label, and none for groups: train with --groups")
         with open_output(output) as out:
-            rates = estimates.rates(q) if single is None else single.c
+            rates = estimates.frequency(data).of_annotations(data.labels)[1]
             rates = np.maximum(rates, least_not_refuted(data.labels, data.verified))  # so that training takes this file
             interval = estimates.overall.interval if estimates.is_known else None
             if not estimates.is_known:
@@ -74,13 +72,18 @@ def command(
             raise InputError(sources.file, "nothing is annotated, so --plan has nothing to go by")
         per_instance = left_to_chance / data.instances_of_file / expected  # true labels
         report["plan"] = [{"width": w, "instances": instances_to_review(w, expected, per_instance)} for w in plan]
-    if (data.answers is not None or plan) and alone is not None:
+    if (data.answers is not None or plan) and (alone := estimates.estimate) is not None:
         with run.step("planning questions"):
             of_questions, next_width = forecast(*scored.answered(), plan, expected, alone.c, reviewed_counts(data))
         questions = [{"width": width, "questions": n} for width, n in of_questions.items()]
         report |= messages.present(plan_of_questions=questions or None, next_width=next_width)
     if per_label:
-        assert single is not None
+        reviewed = estimates.reviewed
+        single = (
+            scored.singly(estimates)
+            if reviewed is None
+            else SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
+        )
         there = data.labels[of_file]
         if data.verified is not None:  # without rejected annotations
             there = there.multiply(sum(data.verified.rows(of_file).part(there)))
