@@ -524,6 +524,11 @@ def find(
     if filled is None:
         filled = csr_array(positive.shape, dtype=bool)
     implied = None if implications is None else implications.implied(positive, ids, ids)
+    if evidence.calibration is None:  # nothing is learned of labels without annotations and features
+        learned = positive.sum(axis=0) > 0
+        if problem.label_features is not None:
+            learned |= np.diff(problem.label_features.indptr) > 0
+        choice = replace(choice, columns=learned if choice.columns is None else learned & choice.columns)
     with run.step("weighing the other labels"):
         probabilities = given_other_labels(evidence, labels, run)
     found = found_labels(labels, frequency).nnz

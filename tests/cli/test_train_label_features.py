@@ -72,6 +72,7 @@ def test_missing_labels_are_found_by_name(run, texts):
     options = *QUICK, "--prior", 15, "--per-instance", 1, "--only", texts / "only"
     result = run.ok("suggest", texts / "notes.svm", *options)
     assert "unused" not in result.stderr
+    assert "\tR\t" not in result.stdout  # nothing distinguishes the instances that lack it
     assert re.search(r"^49\tnew\trailways\t", result.stdout, re.MULTILINE)
     assert "of those listed are of labels that are never annotated" in result.stderr
 
