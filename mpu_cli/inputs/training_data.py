@@ -143,10 +143,14 @@ class TrainingData(Problem):
             "expected_micro_f1": result.expected_f1,
             "expected_micro_f1_by_level": result.level_f1,
         }
-        if estimates.is_known:
+        if not estimates.is_known:
+            found["c_known"] = False
+        else:
             found["expected_micro_f1_interval"] = list(result.f1_interval)
-            if estimates.are_estimated and isinstance(found["c"], list):
-                found["c_overall"] = estimates.overall.c
+            if estimates.are_estimated:
+                found["c_interval"] = list(estimates.overall.interval or ())
+                if isinstance(found["c"], list):
+                    found["c_overall"] = estimates.overall.c
         if result.scaling is not None:
             found["scaling"] = result.scaling
         if model.rbf is not None:
@@ -154,13 +158,8 @@ class TrainingData(Problem):
         if options.levels is None:
             found["levels"] = len(model.levels)
         estimate, reviewed = estimates.estimate, estimates.reviewed
-        basis = estimates.earlier or (estimate if reviewed is None else None)
         if estimates.assumption is not None:
             found["c_assumption"] = estimates.assumption
-        if not estimates.is_known:
-            found["c_known"] = False
-        elif basis is not None:
-            found["c_interval"] = list(basis.interval or ())
         if reviewed is not None:
             found["c_by_people"] = {
                 "c": reviewed.c,

@@ -100,8 +100,7 @@ def test_no_more_labels_are_missing_than_there_are_cells(run, tmp_path, by, seed
     listed = run.json("suggest", data, "-o", tmp_path / "missing.tsv", *options, *QUICK)
     run.ok("report", data, "-o", tmp_path / "few.html", "--csv", table, *options)
     assert found["c"] >= found["interval"][0] >= S.mean()
-    told = trained.get("c_by_people", {"c": trained["c"], "interval": trained.get("c_interval")})
-    assert (told["c"], told["interval"]) == (found["c"], found["interval"])
+    assert (trained.get("c_overall", trained["c"]), trained["c_interval"]) == (found["c"], found["interval"])
     assert found["missing"] == pytest.approx(listed["missing"])
     assert 0 <= listed["missing_low"] <= listed["missing"] <= listed["missing_high"] <= (~S).sum() + 1e-6
     shares, left = S.mean(axis=0), (~S).sum(axis=0)

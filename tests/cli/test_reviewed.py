@@ -123,7 +123,9 @@ def test_estimate_c_by_a_review(run, problem, checked, tmp_path):
     estimate = run.json("estimate-c", data, *LINEAR, "--reviewed", path, "--per-label", "-o", tmp_path / "c.txt", "-q")
     train = run.json("train", data, "--reviewed", path, *FAST, "--history", tmp_path / "history.jsonl")
     told = json.loads((tmp_path / "history.jsonl").read_text())
-    assert (told["c"], told["c_interval"]) == (estimate["c"], estimate["interval"])
+    of_model = run.json("info", train["model"])["c"]
+    for one in (told["c"], told["c_interval"]), (train["c_overall"], train["c_interval"]):
+        assert one == (estimate["c"], estimate["interval"]) == (of_model["overall"], of_model["interval"])
     assert (estimate["method"], estimate["complete_instances"]) == ("reviewed", 100)
     assert estimate["c"] == train["c_by_people"]["c"]
     assert [row["c"] for row in estimate["per_label"]] == train["c"]

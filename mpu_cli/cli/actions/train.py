@@ -248,8 +248,6 @@ def _line(report: dict[str, Any], annotations: int) -> dict[str, Any]:
     """Return a training's values for a history, without its names; c is the overall c, seconds cover all steps."""
     c, seconds = report.get("c_overall", report.get("c")), round(sum(report["seconds"].values()), 3)
     more = {"annotations": annotations, "c": float(np.mean(c)) if isinstance(c, list) else c, "seconds": seconds}
-    if by_people := report.get("c_by_people"):
-        more |= {"c": by_people["c"], "c_interval": by_people["interval"]}
     line = {name: (report | more).get(name) for name in _IN_HISTORY} | report.get("acceptance", {})
     return line | present(cluster=report.get("cluster"))
 
