@@ -494,11 +494,9 @@ def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:
 
 
 def _with_label_features(data: TrainingData, sources: Sources, run: Run) -> TrainingData:
-    """Add label features, and labels that are never annotated but have features or a name.
+    """Add label features: those of a file, or vectors of label names; and the labels that are never annotated.
 
-    Names that are neither given by ``--labels`` nor written by `mpu vectorize` do not add labels.
-
-    Without a feature file, they are the vectors of the label names that `mpu vectorize` wrote beside the data.
+    These have features, or a name that ``--labels`` gives or `mpu vectorize` wrote.
     """
     is_given, found = sources.naming.file is not None, None
     names = {} if data.names is None else data.names.by_number

@@ -183,7 +183,7 @@ BESIDE = Naming()
 
 @dataclass(frozen=True)
 class Suggestible:
-    """Files of the labels that may be suggested; probabilities do not depend on them."""
+    """Files of the labels that may be suggested; predicted probabilities do not depend on them."""
 
     # `only`, `exclude`: labels that may be suggested, and labels that may not. Text after a tab in a line is ignored.
     only: str | Path | None = None
