@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from benchmarks.losing import annotated, collection
 from mpu_cli.core.features import Features
-from mpu_cli.core.frequency import estimators
+from mpu_cli.core.frequency.estimators import FEWEST_ANNOTATIONS, CountedCells, estimate
 from mpu_cli.core.frequency.single_frequencies import alike, estimate_singly
 from mpu_cli.core.problem import Instances
 from mpu_cli.core.sample import Sample
@@ -55,13 +55,13 @@ def measure(true: csr_array, X: csr_array, way: str, kept: float, seed: int, job
     dense, labels = dense[:, some], csr_array(left[:, some])
     sample = Sample(Instances(Features.of(X), labels), _INSTANCES, None, Run(seed=seed, jobs=jobs))
     probabilities = sample.naive_probabilities()
-    cells = estimators.CountedCells.of(probabilities, labels)
-    of_all = estimators.estimate(cells)
+    cells = CountedCells.of(probabilities, labels)
+    of_all = estimate(cells)
     counts = np.asarray(labels.sum(axis=0)).ravel()
     single = estimate_singly(cells, of_all)[0] or alike(cells, of_all, np.full(len(counts), of_all.c))
     truth = counts / dense.sum(axis=0)
     covered = (single.intervals[:, 0] <= truth) & (truth <= single.intervals[:, 1])
-    many = ~single.pooled
+    many = counts >= FEWEST_ANNOTATIONS
     lost = dense.sum() - labels.nnz
     each = counts * (1 / single.c - 1)
     return Row(
