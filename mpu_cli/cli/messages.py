@@ -83,7 +83,7 @@ def message_options() -> list[click.Option]:
     form: dict[str, Any] = {"type": click.Choice(["text", "json"]), "default": "text", "show_default": True}
     accepted = "Hide warnings that contain WORDS. Can be repeated."
     return [
-        option(["-q", "--quiet"], is_flag=True, help="Print only warnings and errors."),
+        option(["-q", "--quiet"], is_flag=True, help="Print only warnings, errors and results."),
         option(["-v", "--verbose"], is_flag=True, help="Print more messages."),
         option(["--accept-warning"], multiple=True, metavar="WORDS", help=accepted),
         option(["--log-format"], **form, is_eager=True, help="Format of messages on standard error."),
