@@ -25,8 +25,8 @@ from mpu_cli.core import stacking
 from mpu_cli.core.calibration import Calibration, HeldOut
 from mpu_cli.core.frequency.estimators import METHODS, FrequencyEstimate
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.frequency.questions import Questions
-from mpu_cli.core.frequency.review_frequency import ReviewedFrequency, from_review
+from mpu_cli.core.frequency.questions import Questions, from_people
+from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
 from mpu_cli.core.options import CRITERIA, FrequencyOptions, Options
 from mpu_cli.core.predictions import Cells, dense, refuse_large_predictions
@@ -250,7 +250,8 @@ def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike, *, scores: ArrayLik
     y, reviewed, sampled
         As for `MPUClassifier.fit`; y from before the review.
     scores : array_like, shape (n, q), optional
-        As for `questions`; answers on single cells need them.
+        As for `questions`. Answers on single cells need them. Of a reviewed sample, they give c from annotations alone,
+        which counts as much as two true labels, as in `mpu estimate-c`.
 
     Returns
     -------
@@ -272,15 +273,15 @@ def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike, *, scores: ArrayLik
     (40, True)
     """
     annotations = Annotations.of_matrix(y, reviewed=reviewed, sampled=sampled)
-    if annotations.answers is not None:
-        if scores is None:
-            raise DataError("sampled has probabilities of single cells: also give the scores that `questions` had")
+    if scores is not None:
         found = Scored(annotations, FrequencyOptions(), Run(), annotations.of_scores(scores, y)).estimates().reviewed
-        assert found is not None
-        return found
-    if annotations.verified is None or annotations.sampled is None:
+    elif annotations.answers is None:
+        found = from_people(annotations)
+    else:
+        raise DataError("sampled has probabilities of single cells: also give the scores that `questions` had")
+    if found is None:
         raise DataError("sampled: no instance and no reviewed cell was drawn")
-    return from_review(annotations.labels, annotations.verified, annotations.sampled)
+    return found
 
 
 def questions(
