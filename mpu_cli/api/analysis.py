@@ -64,8 +64,8 @@ def estimate_c(
     The estimate uses only the incomplete labels, by cross-validation. The best-bin estimate needs at least one label
     that the features predict well; without one, it also uses labels that are mostly annotated together.
 
-    Warns with MpuWarning as `mpu estimate-c` does, for example if the features predict no label well, or if people seem
-    to have stopped at some number of labels.
+    Warns with MpuWarning as `mpu estimate-c` does, for example if the features predict all labels poorly, or if people
+    seem to have stopped at some number of labels.
     Source: Garg et al., "Mixture Proportion Estimation and PU Learning: A Modern Approach", NeurIPS 2021, for bbe;
     Elkan and Noto, "Learning Classifiers from Only Positive and Unlabeled Data", KDD 2008, Section 2, for the others.
 
@@ -93,8 +93,8 @@ def estimate_c(
     FrequencyEstimate
         `c`, its 90 % `interval`, the `labels` (columns of y) used to estimate it, and whether one of them is
         `predictable`. Its `assumption`: every true label is annotated with the same probability, or with its label's
-        own; if these differ otherwise, c is that of the labels annotated best; if features make no label certain, the
-        true c is higher. If (nearly) no annotated instance has more labels than some number that many
+        own; if these differ in another way, c is that of the best annotated labels; if features make no label certain,
+        the true c is higher. If (nearly) no annotated instance has more labels than some number that many
         have (`label_cap`), c is unknown: NaN, like its interval.
         With `per_label`: SingleFrequencies, whose `c`, `intervals` (90 %) and `pooled` have an entry for each column
         of y, NaN if unknown; `pooled` marks labels whose c comes from other labels: those with few annotations, or all

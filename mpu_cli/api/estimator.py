@@ -153,7 +153,7 @@ def learned_rates(c: Any, annotations: Annotations) -> np.ndarray:
 
 
 def warn_of(estimates: Estimates, annotations: Annotations) -> None:
-    """Warn the caller's caller of what is uncertain about c."""
+    """Warn the caller's caller that c is uncertain, and why."""
     for text in (*estimates.warnings(), *cautions_of(estimates, annotations, annotations.shown)):
         warnings.warn(text, MpuWarning, stacklevel=3)
 
@@ -330,8 +330,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         Its 90 % interval, covering the sampling of instances and, if c was estimated, the interval of c: it is only as
         reliable as the interval of c. None if c is unknown, since people seem to have stopped at some number of labels.
     coef_, intercept_ : ndarray or csr_array of float32, shape (q, D); ndarray of float32, shape (q,)
-        Coefficients of the first level: what a unit of each feature adds to the log-odds of each label, before
-        calibration, and before labels inform each other. Sparse if the weights are sparse, or less than half of the
+        Coefficients of the first level: the change of each label's log-odds for a unit of each feature, before
+        calibration and further levels. Sparse if the weights are sparse, or less than half of the
         features occur. Zeros and -inf for labels not in the model. Absent for RBF features.
     record_ : dict
         Options and results of the training, as `save` records them.

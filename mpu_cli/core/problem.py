@@ -1,7 +1,7 @@
 """The training data: instances, their annotations, other information about their labels, and the form to learn from.
 
-An annotation indicates that a label is true; its absence says little. A human verdict decides a cell, and a complete
-label set all cells of the instance. Labels that are implied by another label of the instance may be known to be true.
+An annotation indicates that a label is true; its absence is weak evidence. A human verdict decides a cell, and a
+complete label set all cells of the instance. Labels implied by another label of the instance may be known to be true.
 
 Repeated texts, and duplicate lines in a file, often have the same annotations: a model that has learned from one does
 not predict the other out of fold. So they are kept in the same fold (`core.validation.deal`).
@@ -230,7 +230,7 @@ def counts_by_chance(labels: csr_array, verified: VerifiedLabels | None) -> tupl
 def least_frequencies(labels: csr_array, verified: VerifiedLabels | None) -> tuple[np.ndarray, float]:
     """Return the least c that annotations allow, their share of the cells: of each label, shape (q,), and of all.
 
-    Complete instances count, since few others say little.
+    Complete instances are included: without them, few cells might remain.
     """
     annotated, cells = counts_by_chance(labels, verified and verified.of_single_cells())
     return annotated / np.maximum(cells, 1), float(annotated.sum() / max(cells.sum(), 1))

@@ -76,7 +76,7 @@ class LearningTask:
     def blocks(self, rows: np.ndarray | slice = slice(None)) -> Sequence[Block]:
         """Return the groups of labels in the negative sample, if there is one, or else labels cut into blocks.
 
-        If labels without instances do not learn, only those are included that some instances in these rows have.
+        If labels without instances do not learn, only the labels of instances in these rows are included.
         """
         groups = None if self.negatives is None else self.negatives.groups()
         if self.prior is None or (counts := self.prior.counts(rows)) is None:
@@ -292,7 +292,7 @@ def default_settings(
 ) -> Settings:
     """Return the initial settings for choosing, perhaps with these epochs.
 
-    Rare labels, as most of many are, need larger C and eta0, and at most 3 epochs.
+    If labels are many, most are rare: they need larger C and eta0, and at most 3 epochs.
     """
     start = loss_named(loss)
     if not start.has_step:
@@ -309,7 +309,7 @@ def default_settings(
 
 
 def cost_for(features: Features, cost: float) -> float:
-    """Return C for instances, given that for unit length: larger by a power of ten if their squared length is below.
+    """Return C for instances, from C for unit length: larger by a power of ten if their squared length is smaller.
 
     Otherwise, the weights would be too short. Longer instances keep C: few passes do not make their weights too long.
     """

@@ -92,7 +92,7 @@ def train(
     x, s, c = instances.features, instances.labels, chosen.estimates.frequency(instances, chosen.c)
     top = None if q <= FEW_LABELS else Top.enough_for(np.diff(s.indptr), q, float(chosen.c.mean()))
     if is_automatic and top is not None and chosen.settings.prior:
-        n_levels = 1  # names say more about rare labels than other labels do
+        n_levels = 1  # for rare labels, names are more informative than other labels
     prior = None
     if chosen.settings.prior and instances.label_features is not None:
         prior = Prior.of(x, instances.label_features, None if q <= FEW_LABELS else c.positives(s))

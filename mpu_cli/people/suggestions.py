@@ -268,7 +268,7 @@ def _wide_log_odds(probabilities: np.ndarray) -> np.ndarray:
 
 
 # The line a + b (z - mean z) at the top of a list: the grid of a, its normal prior, and the values of b. Decisions on a
-# list are all at its top, and say little about b; answers to questions are at all depths.
+# list are all at its top, and hardly inform about b; answers to questions are at all depths.
 _LEVELS = np.arange(-7.0, 9.01, 0.1)
 _MEAN, _DEVIATION = 1.2, 1.05
 _SLOPES_BY_LISTS, _SLOPES_BY_ANSWERS = np.array([0.3]), np.array([0.0, 0.8])
@@ -485,7 +485,7 @@ def _not_found(of_all: Count, found: int, at_top: Count | None) -> Count:
 
 
 def _with_right(remaining: Count, right: Count, right_before: float) -> Count:
-    """Return how many labels are missing if those listed or filled in that are right count, as far as c allows."""
+    """Return how many labels are missing: at least the right ones listed or filled in, as far as c allows."""
     expected = max(remaining.expected, min(float(right.expected) + right_before, remaining.high))
     return replace(remaining, low=max(remaining.low, min(right.low, expected)), expected=expected)
 
