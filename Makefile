@@ -48,13 +48,13 @@ help:  ## List the targets
 
 venv: $(VENV)/installed-$(EXTRAS)  ## Make the virtual environment .venv and install mpu into it
 
-demo: venv  ## Run the main job on the digits that come with the project, results in demo/
+demo: venv  ## Run all steps on the digits in data/, with results in demo/
 	MPU=$(VENV)/bin/mpu PYTHON=$(VENV)/bin/python data/demo.sh
 
-test: venv  ## Run the tests but the slow ones, on all cores (some minutes)
+test: venv  ## Run the tests except the slow ones, on all cores (some minutes)
 	$(PYTEST) $(QUICK) $(TESTS)
 
-test-all: venv  ## Run all tests, also those that are marked slow
+test-all: venv  ## Run all tests, including slow ones
 	$(PYTEST)
 
 test-blas: venv  ## Run the tests of kernels with another processor's kernel of OpenBLAS, in two threads
