@@ -75,7 +75,7 @@ _cluster_option = option(
     option("--yes", bool, "Add suggestions even if fewer than 20 were decided.", name="is_sure"),
     option("--remove-rejected", bool, "Remove the tags that were rejected.", name="remove"),
     option("--fill-implied", bool, "Also add the broader tags that the tags of a record imply."),
-    option("--data FILE", FILE, "Data file that `mpu vectorize` made of RECORDS. Default: the one beside it."),
+    option("--data FILE", FILE, "Data file that `mpu vectorize` made from RECORDS. Default: the one beside it."),
     option("--format", FORMATS, "Format of RECORDS.  [default: by its name]", name="form"),
     reading_options,
     json_option,
@@ -106,7 +106,7 @@ def apply() -> None:
         default="uniform",
     ),
     option("--removed FILE", str, "Write the removed labels to FILE: lines `instance<TAB>label`."),
-    option("--kept FILE", FILE, "Write the kept share of each label to FILE, for `--c`."),
+    option("--kept FILE", FILE, "Write the kept share of each label to FILE, for the option --c."),
     run_options("seed", "kernel"),
     reading_options,
 )
@@ -242,12 +242,12 @@ def _least(text: str) -> tuple[str, float]:
 def evaluate() -> None:
     """Compare PREDICTIONS with the labels of TRUTH.
 
-    PREDICTIONS is a model, or a file of `mpu predict` with one line per instance: labels (3,7), scores (3:0.91 7:0.5)
-    or both (3 3:0.91 7:0.5). Scores are needed for metrics of rankings.
+    PREDICTIONS is a model, or a file from `mpu predict` with one line per instance: labels (3,7), scores (3:0.91
+    7:0.5) or both (3 3:0.91 7:0.5). Ranking metrics need scores.
 
-    Several PREDICTIONS are compared with the first: differences have 95 % intervals by a paired bootstrap of the
-    instances, and a verdict by micro-F1, or by the first of --metrics if micro_f1 is not among them. The randomness of
-    training is not included.
+    Several PREDICTIONS are compared with the first: the report contains differences with 95 % intervals, by a paired
+    bootstrap of the instances, and a verdict on micro-F1, or on the first of --metrics without micro_f1. The intervals
+    do not include the randomness of training.
 
     \b
     Example:
@@ -307,7 +307,7 @@ def methods_of(text: str) -> tuple[str, ...]:
         multiple=True,
         default=("png", "svg"),
     ),
-    run_options("seed", "jobs", "kernel", jobs="Cells that run at the same time; -1: one per core."),
+    run_options("seed", "jobs", "kernel", jobs="Training runs at the same time; -1: one per core."),
     reading_options,
 )
 def experiment() -> None:
@@ -340,8 +340,8 @@ def experiment() -> None:
 def info() -> None:
     """Show what MODEL is and what it has learned about labels.
 
-    With --label, weights add up to log odds. A feature's weight is that of one unit at the first level. A link is the
-    effect of one predicted label on another at the last level.
+    With --label, weights are contributions to the log odds of a label: a feature's weight is that of one unit of its
+    value at the first level, and a link's weight that of another label's prediction at the last level.
 
     \b
     Example:
@@ -381,16 +381,16 @@ def info() -> None:
     option(
         "--top-k",
         Integer(1, MAX_ID + 1),
-        "Write at most N labels per instance, the most probable; for jsonl and tsv, even those below the thresholds of "
-        "the model.",
+        "Write only the N most probable labels of each instance; for jsonl and tsv, even below the thresholds of the "
+        "model.",
     ),
     option(
         "--threshold",
         PROBABILITY,
-        "Write labels with at least this probability. Default: the thresholds of the model; none for scores, nor for "
+        "Write labels with at least this probability. Default: the thresholds of the model; none for scores, or for "
         "jsonl and tsv with --top-k.",
     ),
-    option("--why", bool, "With --format jsonl: add the features that speak most for each label."),
+    option("--why", bool, "With --format jsonl: add the features that contribute most to each label."),
     option("--fill-implied", bool, "Also write broader labels that the predicted ones imply."),
     suggestible_options,
     _cluster_option,
@@ -400,9 +400,9 @@ def info() -> None:
 def predict() -> None:
     """Predict the labels of FILE with MODEL, one line per instance.
 
-    FILE is a LIBSVM file, or - for standard input; its labels are ignored. A MODEL of data made by `mpu vectorize` also
-    takes texts: .jsonl, .csv or .tsv with the same fields, or --text. Several FILEs are predicted into a directory OUT,
-    each to a file of its name.
+    FILE is a LIBSVM file, or - for standard input; its labels are ignored. A MODEL trained on data from `mpu vectorize`
+    also takes texts: .jsonl, .csv or .tsv with the same fields, or --text. Predictions for several FILEs go to a
+    directory OUT, each to a file with the name of its FILE.
 
     \b
     Example:
@@ -444,8 +444,8 @@ def report() -> None:
     option(
         "--text TEXTS",
         FILE,
-        "Texts of the instances: one per line, or .jsonl, .csv or .tsv. Default: those of `mpu vectorize`, else the "
-        "heaviest features.",
+        "Texts of the instances: one per line, or .jsonl, .csv or .tsv. Default: those read by `mpu vectorize`, or "
+        "else the features with the largest values.",
     ),
     option(
         "--text-field NAME",
@@ -454,7 +454,7 @@ def report() -> None:
         name="text_fields",
         multiple=True,
     ),
-    option("--link URL", str, "Link to each record: https://... with {id} for its id."),
+    option("--link URL", str, "Link to each record: https://... with {id} in place of its id."),
     names_options,
     suggestible_options,
     option("--features NAMES", FILE, "Feature names: a file whose line k names feature k."),
@@ -464,9 +464,9 @@ def report() -> None:
 def review() -> None:
     """Create a web page where people decide about labels.
 
-    The page is one HTML file that needs no network. It shows the instances of FILE one at a time, with their labels and
-    suggestions. "Export" saves the decisions as a review file for `--reviewed`. It contains N random instances
-    (--sample), those of --suggestions, or all.
+    The page is one HTML file that needs no network. It shows instances of FILE one at a time, with their labels and
+    suggestions: N random instances (--sample), those with --suggestions, or all. "Export" saves the decisions as a
+    review file for `--reviewed`.
 
     \b
     Example:
@@ -478,7 +478,7 @@ def review() -> None:
 
 def _host_name(text: str) -> str:
     if not _HOST.fullmatch(text):
-        raise ValueError(f"{text!r} is no name such as tags.example.org: leave out protocol, port and path")
+        raise ValueError(f"{text!r} is not a host name such as tags.example.org: leave out protocol, port and path")
     return text
 
 
@@ -499,19 +499,20 @@ def _host_name(text: str) -> str:
 def serve() -> None:
     """Serve the predictions of MODEL over HTTP. Needs the extra `serve`.
 
-    MODEL is read again when it is replaced; a new model that cannot be read leaves the old one in use. There is no
-    encryption and no password: run it behind a proxy.
+    MODEL is read again when it is replaced; if the new model cannot be read, the old one stays in use. There is no
+    encryption or password: run the service behind a proxy.
 
     \b
     POST /predict   {"texts": ["..."]} or {"instances": [{"1": 0.5, "7": 1}]},
                     optional: "top": number of scores; "fill_implied": true or false
-    GET  /health    status 503 if MODEL is missing or damaged, and the earlier one is still in use
+    GET  /health    status 503 if MODEL is missing or damaged, and the previous one is still in use
     GET  /          lists these paths
     /v1/projects/NAME, /v1/projects/NAME/suggest
                     for Annif's http backend; NAME is MODEL without its suffix
 
-    Texts need a MODEL of data made by `mpu vectorize`. SIGTERM, SIGHUP and Ctrl-C complete the requests in
-    progress, a second one stops at once. Each request is logged on standard error, except with --quiet.
+    Texts need a MODEL trained on data from `mpu vectorize`. On SIGTERM, SIGHUP or Ctrl-C, the service completes the
+    requests in progress and ends; a second signal ends it at once. Each request is logged on standard error, except
+    with --quiet.
 
     \b
     Example:
@@ -525,7 +526,7 @@ def serve() -> None:
     option(
         "-o, --output",
         FILE,
-        "Write the list, or the data filled in, to this file. Default: standard output.",
+        "Write the list, or the filled-in data, to this file. Default: standard output.",
         name="target",
         default="-",
         show_default=False,
@@ -540,9 +541,9 @@ def serve() -> None:
     option("--top N", Integer(1, MOST_INSTANCES), "List the N most probable."),
     option("--min-probability P", PROBABILITY, "List only labels of at least this probability."),
     option("--per-instance K", Integer(1, MAX_ID + 1), "List the K most probable of each instance."),
-    option("--questions N", Integer(1, MOST_INSTANCES), "Draw N yes/no questions instead, whose answers estimate c."),
+    option("--questions N", Integer(1, MOST_INSTANCES), "Draw N yes/no questions instead; their answers estimate c."),
     option("--fill-implied", bool, "With --format svm: also fill in implied labels."),
-    option("--why", bool, "Show the features that speak most for each suggestion."),
+    option("--why", bool, "Add the features that contribute most to each suggestion."),
     suggestible_options,
     # No label sets are predicted, so there is no threshold.
     Group("options", Options, [of for of in declared_options(Options) if of.name != "threshold"]),
@@ -568,7 +569,8 @@ def suggest() -> None:
     Without --top, --min-probability and --per-instance, it lists all labels whose addition raises the expected F1 of
     the labels of FILE.
 
-    With --questions N, it writes N random cells instead, and your answers (--reviewed, in all commands) estimate c.
+    With --questions N, it writes N random pairs of an instance and a label instead. Decide whether each label is true:
+    your answers (--reviewed, in all commands) estimate c.
 
     \b
     Example:
@@ -637,7 +639,7 @@ def train() -> None:
     option(
         "--format",
         FORMATS,
-        "Format of TEXTS; annif is a document corpus of Annif. Default: by its suffix.",
+        "Format of TEXTS; annif: a document corpus of Annif. Default: by its suffix.",
         name="form",
     ),
     option(
@@ -657,7 +659,7 @@ def train() -> None:
         "--labels NAMES",
         FILE,
         "Number the labels by this file: one name per line, further names and a URI after tabs; or a thesaurus (SKOS, "
-        "extra skos; Annif CSV).",
+        "which needs the extra `skos`, or Annif CSV).",
     ),
     option(
         "--language CODE", str, "Language of the names in a thesaurus, such as en, or en,de with the main one first."
@@ -671,7 +673,7 @@ def vectorize() -> None:
     """Convert TEXTS with tags into a data file.
 
     TEXTS contains one record per line: JSON objects (.jsonl, .ndjson), or a table with column names (.csv, .tsv);
-    plain, compressed, or - for standard input. It is read several times and may be larger than the memory.
+    plain, compressed, or - for standard input. It may be larger than the memory.
 
     Features are words and pairs of words, weighted by tf-idf. Labels are numbered from 1, most frequent first.
 
@@ -691,8 +693,8 @@ COMMANDS = [defined for defined in vars().values() if isinstance(defined, click.
 def mpu() -> None:
     """Learn multi-label classifiers from data in which some labels are missing.
 
-    Data files are in LIBSVM multi-label format, plain or compressed (.gz, .bz2, .xz, .zst), here or at URLs such as
-    https://... and s3://... (extra url). The name - means standard input.
+    Data files are in LIBSVM multi-label format, plain or compressed (.gz, .bz2, .xz, .zst), local or at URLs such as
+    https://... and s3://... (extra `url`). The name - means standard input.
 
     \b
     Example:
