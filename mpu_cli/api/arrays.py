@@ -180,7 +180,7 @@ class Named:
             )
         if pos_label is None and len(classes) == 2 and _NOT_ANNOTATED.fullmatch(str(classes[1]).lower()):
             first, second = classes.tolist()
-            raise DataError(f"y has the classes {first!r} and {second!r}: say by pos_label which is annotated")
+            raise DataError(f"y has the classes {first!r} and {second!r}: set pos_label to the annotated one")
         if len(classes) == 2 and classes[0] == pos_label:
             classes, numbers = classes[::-1], 1 - numbers
         columns = [1] if len(classes) == 2 else range(len(classes))
@@ -423,8 +423,8 @@ def _matrix(values: Any, name: str, shape: tuple[int, int] | None, allowed: tupl
     entries = matrix.data if issparse(matrix) else matrix
     if matrix.dtype.kind not in "biufO" or not np.isin(entries, allowed).all():
         what, others = "Unknown label type: " if shape is None else "", ", ".join(map(str, allowed))
-        advice = "" if shape else "; pos_label says which other value is true; label sets are lists, or sets of numbers"
-        raise DataError(f"{what}{name} holds other values than {others}{advice}")
+        advice = "" if shape else "; set pos_label to the value for true; label sets are lists, or sets of numbers"
+        raise DataError(f"{what}{name} contains values other than {others}{advice}")
     sparse = csr_array(matrix, dtype=np.int8)
     if not sparse.has_canonical_format or not sparse.data.all():
         sparse = sparse.copy()

@@ -267,7 +267,7 @@ def _arrays(folder: Path, entry: dict[str, Any], layout: Layout) -> dict[str, np
         expect(data < size <= data + _OVERHEAD * len(layout), f"it has {size:,} bytes, for {data:,} of arrays")
         with zipfile.ZipFile(file) as archive:
             members = [member.filename for member in archive.infolist()]
-            expect(sorted(members) == sorted(f"{array}.npy" for array in layout), "it holds other arrays")
+            expect(sorted(members) == sorted(f"{array}.npy" for array in layout), "it contains other arrays")
             return {array: _read_array(archive, array, *form) for array, form in layout.items()}
 
 

@@ -85,11 +85,11 @@ def check_target(path: Path) -> None:
             raise ModelError(f"{path}: is not a directory, but a model is one; choose another name") from None
         return
     if foreign := [entry.name for entry in entries if not _is_ours(entry)]:
-        raise ModelError(f"{path}: holds other files ({min(foreign)}), so it is not a model; choose another name")
+        raise ModelError(f"{path}: contains other files ({min(foreign)}), so it is not a model; choose another name")
     names = {entry.name for entry in entries}
     has_arrays = any(map(loading.ARRAYS_NAME.fullmatch, names))  # a model may have lost them
     if loading.MANIFEST in names and not has_arrays and _FORMAT not in (loading.manifest_of(path) or b"")[:_HEAD_BYTES]:
-        raise ModelError(f"{path}: holds a manifest.json that is not that of a model; choose another name")
+        raise ModelError(f"{path}: contains a manifest.json that is not from a model; choose another name")
 
 
 class Writer:

@@ -404,8 +404,8 @@ suggestible_options = Group(
     "suggestible",
     Suggestible,
     (
-        option("--only LABELS", FILE, "Suggest only these labels: a file with one number, name or URI per line."),
-        option("--exclude LABELS", FILE, "Do not suggest these labels."),
+        option("--only LABELS", FILE, "Use only these labels: a file with one number, name or URI per line."),
+        option("--exclude LABELS", FILE, "Leave these labels out: a file like that of --only."),
     ),
 )
 
@@ -429,7 +429,7 @@ def _sources(
         raise click.UsageError("--fully-labelled takes one file: join them.")
     refuse_repeated((*file, *fully_labelled))
     if fully_labelled and others.get("scores") is not None:
-        raise click.UsageError("--scores has scores of FILE alone: leave out --fully-labelled.")
+        raise click.UsageError("--scores covers FILE alone: leave out --fully-labelled.")
     if others["groups"] is not None:
         values = click.get_current_context().params
         for name, default in {"c": None, "fully_labelled": (), "method": "bbe"}.items():
@@ -460,7 +460,7 @@ def training_files(*others: click.Option) -> Group:
         option(
             "--fully-labelled MORE.svm",
             FILE,
-            "Also learn from these instances with complete label sets; drawn at random, if c is to come from them.",
+            "Also learn from these instances with complete label sets. To estimate c from them, draw them at random.",
             multiple=True,
         ),
         option(
@@ -473,14 +473,14 @@ def training_files(*others: click.Option) -> Group:
             "--same-fold FILE",
             FILE,
             "Keep instances that belong together, such as those of one patient, in one fold: line k names the set of "
-            "instance k; all empty lines are one set.",
+            "instance k; instances with an empty line are one set.",
         ),
         option(
             "--implied RULES",
             FILE,
-            "Labels that imply others: a file with two columns, narrower and broader label. If nearly all implied "
-            "labels are annotated, they count as filled in, and not for c. Others are not suggested, nor learned as "
-            "true. Default: from the thesaurus of `mpu vectorize --labels`.",
+            "Labels that imply others: a file with two columns, narrower and broader label. Implied labels are not "
+            "suggested. If nearly all of them are annotated, all are learned as true, and c is estimated without them. "
+            "Default: from the thesaurus of `mpu vectorize --labels`.",
         ),
         *_NAMES,
         *_READING,
@@ -498,8 +498,8 @@ label_features_option = option(
 scores_option = option(
     "--scores OOF",
     FILE,
-    "Out-of-fold scores of another classifier, used instead of training: one line `label:score ...` per instance, "
-    "from 0 to 1.",
+    "Out-of-fold scores from 0 to 1 of another classifier, used instead of training: one line `label:score ...` per "
+    "instance.",
 )
 
 
@@ -516,7 +516,7 @@ class Acceptance:
     accept_metric: str = declared(
         Kind(words=METRICS),
         METRICS[0],
-        "With --accept-on: reject a model if the 95 % interval of its loss in micro_f1, macro_f1, samples_f1, "
+        "With --accept-on: reject a model if the 95 % interval of its decrease in micro_f1, macro_f1, samples_f1, "
         "precision_at_K or ndcg_at_K (K: 1, 3, 5) is above 0.",
     )
     keep: int = declared(

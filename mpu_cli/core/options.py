@@ -31,18 +31,18 @@ LINEAR, STANDARDISED, LARGEST, RBF = FEATURES = ("linear", "standardised", "larg
 # The criteria for choosing thresholds (`core.thresholds`): one for all labels or, with the last two, one per label.
 PU_F1, PER_LABEL, MACRO_F1 = CRITERIA = ("pu-f1", "per-label", "macro-f1")
 _OTHERWISE = (
-    "where chances differ otherwise, c is that of the labels annotated best, and more are missing; where features make "
-    "no label certain, the true c is higher, and fewer are missing"
+    "if probabilities differ in another way, c is that of the best annotated labels, and more labels are missing; if "
+    "features make no label certain, the true c is higher, and fewer are missing"
 )
 # The assumption of every estimate of c from annotations alone.
 ASSUMPTION = (
-    "every true label is annotated with the same chance or, if labels clearly differ, with that of its label; "
+    "every true label is annotated with the same probability or, if labels clearly differ, with one for each label; "
     f"{_OTHERWISE}"
 )
 # The additional assumption if nobody may have looked at some instances.
 ASSUMPTION_OF_UNREAD = "nobody has looked at the instances without labels, which have as many true labels as the others"
 # The assumption if each group of instances has its own estimate.
-ASSUMPTION_OF_GROUPS = f"in each group of instances, every true label is annotated with the same chance; {_OTHERWISE}"
+ASSUMPTION_OF_GROUPS = f"in each group of instances, every true label is annotated with one probability; {_OTHERWISE}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,14 +81,14 @@ class Options(FrequencyOptions):
     levels: int | None = declared(
         Integer(1, MOST_LEVELS, words=(AUTO,)),
         None,
-        "Number of stacked levels. 1 treats labels as independent; 2 learns their correlations. auto: 2, or 1 if its "
-        "expected F1 by nested cross-validation is higher.",
+        "Number of stacked levels. 1 treats labels as independent; 2 learns their correlations. auto: 2, or 1 if "
+        "the expected F1 of 1, by nested cross-validation, is higher.",
     )
     c: "np.ndarray | float | Path | None" = declared(
         PerLabel(LEAST_FREQUENCY, 1, some=True, words=(AUTO,)),
         None,
         "Label frequency: the share of the true labels that is annotated. auto: estimated, for each label if "
-        "labels clearly differ. 1: a missing label is a negative.",
+        "labels clearly differ. 1: labels that are not annotated are false.",
     )
     threshold: str | float = declared(
         replace(PROBABILITY, words=CRITERIA),

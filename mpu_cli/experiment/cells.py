@@ -192,7 +192,7 @@ def finished(folder: Path, settings: dict[str, Any]) -> list[Row]:
         raise InputError(path, "is not the record of an experiment; give another --out") from error
     if other := [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]:
         raise MpuError(
-            f"{folder} holds an experiment with other settings ({', '.join(other)}): give the same ones to continue "
+            f"{folder} contains an experiment with other settings ({', '.join(other)}): give the same ones to continue "
             "it, or another --out"
         )
     return kept
@@ -311,7 +311,7 @@ def markdown(rows: Sequence[Row], c: float | None = None, folds: int = 10) -> st
         for n, seconds in by_size.items()
     ]
     header = ["method", "instances", "training, s", "prediction, s"]
-    parts.append(f"## Time of a cell, means\n\n{_table(header, times)}")
+    parts.append(f"## Mean time of a training run\n\n{_table(header, times)}")
     exponents = []
     for method, by_size in training.items():
         if len(by_size) > 1:
@@ -323,7 +323,7 @@ def markdown(rows: Sequence[Row], c: float | None = None, folds: int = 10) -> st
         parts.append(f"## Training time as a power of the number of instances\n\n{table}")
     if counts := Counter((row["method"], row["instances"], row["error"]) for row in rows if row["error"]):
         causes = [[method, f"{size:,}", str(count), error] for (method, size, error), count in counts.items()]
-        parts.append(f"## Failed\n\n{_table(['method', 'instances', 'cells', 'why'], causes)}")
+        parts.append(f"## Failed\n\n{_table(['method', 'instances', 'runs', 'reason'], causes)}")
     return "\n".join(parts)
 
 

@@ -343,7 +343,7 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     if sources.same_fold is not None:
         sets = read_groups(sources.same_fold, len(data))
         if len(sets.names) == len(data):
-            _log.warning(f"{shown(sources.same_fold)}: all lines differ, so no instances are kept in one fold by it")
+            _log.warning(f"{shown(sources.same_fold)}: all lines differ, so it keeps no instances in one fold")
         data = replace(data, same_fold=sets.of_instances)
     if sources.groups is not None:
         data = replace(data, groups=read_groups(sources.groups, len(data)))
@@ -377,8 +377,8 @@ def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> Traini
     reviewed = matching.match(decided, file, sources.file, named, filled_in=data.filled_in)
     if (refuted := reviewed.review.refuted) and not all(decided.checksums):
         _log.warning(
-            f"{', '.join(decided.files)}: no to {counted(refuted, 'label')} that {shown(sources.file)} has, "
-            "and the answer counts; is this a review of another file?"
+            f"{', '.join(decided.files)}: no to {counted(refuted, 'label')} of {shown(sources.file)}, which counts; "
+            "is this a review of another file?"
         )
     return replace(data, **vars(reviewed))
 
@@ -389,8 +389,8 @@ def refuse_filled(source: Source, reason: str) -> None:
         if (path := there(file, FILLED)) is not None:
             raise InputError(
                 path,
-                f"says which labels of {shown(file)} were filled in, and {reason}, or from the file before it was "
-                "filled in; or move this list away, and they count as annotated",
+                f"lists the labels that were filled in in {shown(file)}, but {reason}, or on the file before it was "
+                "filled in; or move this list away, so that they count as annotated",
             )
 
 
@@ -411,8 +411,8 @@ def _filled_in(file: Dataset, source: Source) -> tuple[np.ndarray, np.ndarray] |
         row, label = rows[wrong[0]] + 1, label_text(int(labels[wrong[0]]))
         raise InputError(
             path,
-            f"instance {row} of {shown(source)} does not have label {label}, which is said to be filled in; remove "
-            "this line, or this whole list if it belongs to other data",
+            f"instance {row} of {shown(source)} does not have label {label}, which this line lists as filled in; "
+            "remove the line, or the whole list if it belongs to other data",
             cells.lines[wrong[0]],
         )
     _log.info(f"{path}: {counted(len(rows), 'label')} of {shown(source)} filled in: not annotated")
@@ -437,7 +437,7 @@ def _with_implications(data: TrainingData, implications: Implications, rules: st
     """Add rules for implied labels; mark implied labels among the annotations as verified by implication."""
     labels = data.labels
     if not (is_kept(rules) or np.isin(data.ids, [*implications.next_broader()]).any()):
-        _log.warning(f"{shown(rules)}: no narrower label, in the first column, is one of the data; give their rules")
+        _log.warning(f"{shown(rules)}: no label in the first (narrower) column is in the data; give other rules")
     now, swapped, n = implications.agreement(labels, data.ids)
     if n >= _FEWEST_IMPLIED and swapped >= _SWAPPED and swapped >= 2 * now:
         _log.warning(
@@ -528,8 +528,7 @@ def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterDa
     if sources.rules is not None:
         raise InputError(
             sources.rules,
-            "says which labels imply others, but a cluster does not use that: train on one machine, or move the file "
-            "away",
+            "lists labels that imply others, which a cluster does not use: train on one machine, or move the file away",
         )
     with connected(on, run) as executor:
         from mpu_cli.cluster.training import read_files

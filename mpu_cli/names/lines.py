@@ -122,7 +122,7 @@ def decoded_lines(stream: Readable, source: str, is_ours: bool = False) -> Itera
             is_top = False
         has_nul = b"\0" in raw
         if len(raw) > MAX_LINE_BYTES and len(raw.rstrip(b"\r\n")) > MAX_LINE_BYTES:
-            too_long = f"the line is longer than {MAX_LINE_BYTES:,} bytes, the most that a line may have"
+            too_long = f"the line is longer than {MAX_LINE_BYTES:,} bytes, the maximum for a line"
             yield "\n", _HAS_NUL if has_nul else too_long
             while raw and not raw.endswith(b"\n"):
                 raw = stream.readline(MAX_LINE_BYTES)

@@ -238,7 +238,7 @@ def _labels(source: str | Path, ids: "np.ndarray", names: label_names.LabelNames
     if not used:
         raise InputError(source, "no line of it is the number or a name of a label; each should be one")
     if absent := [text for text, number in lines if number not in known]:
-        unused = f"{counted(len(absent), 'line')} of {len(lines):,} with unused labels"
+        unused = f"{len(absent):,} of {counted(len(lines), 'line')} with unknown labels"
         _log.warning(f"{shown(source)}: {unused}, such as {label_names.quoted(absent[0])}")
     return sorted(used)
 
@@ -284,7 +284,7 @@ def read_implications(source: str | Path, names: label_names.LabelNames | None =
             label_names.label_of(next(iter(unused)), names)  # raises the error
     if unused:
         _log.warning(
-            f"{shown(source)}: {counted(len(pairs) - pairs_in_use, 'line')} of {len(pairs):,} with unused "
+            f"{shown(source)}: {len(pairs) - pairs_in_use:,} of {counted(len(pairs), 'line')} with unknown "
             f"labels, such as {label_names.quoted(next(iter(unused)))}"
         )
     implications = Implications(pairs)

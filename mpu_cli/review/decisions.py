@@ -388,7 +388,7 @@ def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
         is_sample = _translate(cells, sources, lambda text: _word(text, SOURCE, _SOURCES), bool)
     verdict = _translate(cells, cells.columns[VERDICT], lambda text: _word(text, VERDICT, _VERDICTS))
     if len(wrong := np.flatnonzero((label == NOTHING_ELSE) & (verdict == 1))):
-        problem = "label * stands for all other labels, so its only verdict is no"
+        problem = "label * means all other labels, so its only verdict is no"
         raise InputError(cells.source, problem, cells.lines[wrong[0]])
     words = np.array([word.lower() for word in sources], object)
     origin = np.where(words == ADDED, HowDecided.ADDED, HowDecided.UNKNOWN).astype(np.int8)

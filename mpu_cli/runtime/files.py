@@ -318,7 +318,7 @@ def locked_directory(path: Path, advice: str) -> Iterator[Callable[[], bool]]:
                 except FileExistsError as error:
                     place = Path(error.filename)  # perhaps a parent
                     if place.is_symlink() and not place.exists():
-                        error.strerror = f"{place} is a link to nothing"
+                        error.strerror = f"{place} is a broken link"
                     if place.is_file() or place.is_symlink():
                         raise
                 with suppress(FileNotFoundError), unchanged_time(path):  # another process has just removed it
@@ -426,7 +426,7 @@ def _reason(error: BaseException) -> str:
 
 
 _MOST_LEVELS = 100
-_TOO_DEEP = f"this is not JSON that can be read: it is nested more than {_MOST_LEVELS} deep"
+_TOO_DEEP = f"this is not JSON that can be read: it is nested more than {_MOST_LEVELS} levels deep"
 
 
 def expect(condition: bool, otherwise: str) -> None:

@@ -142,7 +142,7 @@ class Threads(Integer):
 
     def _checked(self, value: Any, given: Any) -> int:
         if not (jobs := super()._checked(value, given)):
-            raise ValueError("0: 0 threads can do nothing; -1 is one per core")
+            raise ValueError("0: give a whole number from 1, or -1 for one thread per core")
         return min(jobs, os.cpu_count() or 1)
 
 

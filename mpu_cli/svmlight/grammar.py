@@ -70,7 +70,7 @@ _OF_NO_COMMAND = (
     ),
     (
         rb"PK\x03\x04.{26}[^/]{1,100}\.npy|PAR1\x15|\x93NUMPY|\x89HDF\r\n|ARROW1\0|MATLAB [57]\.[0-9] |\x80[\x02-\x05]",
-        "data of a program; save a table as CSV, and arrays by sklearn.datasets.dump_svmlight_file(X, y, 'news.svm', "
+        "binary data; save a table as CSV, and arrays by sklearn.datasets.dump_svmlight_file(X, y, 'news.svm', "
         "multilabel=True) in Python",
     ),
     (
@@ -81,7 +81,7 @@ _OF_NO_COMMAND = (
     (_UTF16.pattern, "UTF-16 text; save it as UTF-8: iconv -f UTF-16 -t UTF-8"),
     (
         rb"\s*(?:<\?xml[^>]*>\s*)?<(?i:!doctype\s+html|html|head|body)\b|404: Not Found\s*\Z|version https://git-lfs\.",
-        "a web page, or a pointer of Git LFS; download the file that it stands for",
+        "a web page, or a Git LFS pointer; download the file itself",
     ),
 )
 _PAIR = rb"(?:\A|[ \t])[0-9]+:[-+.0-9]"

@@ -368,7 +368,7 @@ def _fault(source: str | Path, error: Exception) -> str:
     if isinstance(error, EOFError):
         return "the compressed data end too early; is the file cut short?"
     suffix = file_name(source).suffix
-    other = f", or not {suffix} data in spite of their name" * (suffix in COMPRESSED)
+    other = f", or not {suffix} data despite their name" * (suffix in COMPRESSED)
     return f"the data are damaged{other} ({error})"
 
 
@@ -387,8 +387,7 @@ def open_output(target: str | Path, beside: ExitStack | None = None) -> Iterator
     """
     if (suffix := compression_named(target)) not in (None, *COMPRESSED):
         raise MpuError(
-            f"{target}: nothing is written in the format {suffix}; name it {', '.join(COMPRESSED)}, or without such a "
-            "suffix"
+            f"{target}: the format {suffix} cannot be written; use the suffix {', '.join(COMPRESSED)}, or none of these"
         )
     raw: BinaryIO | None = None
     try:
@@ -470,7 +469,7 @@ def blocks(stream: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> Ite
     while data := _read(stream, block_bytes, source, first_line):
         end = data.find(b"\n")
         if rest_bytes + (len(data) if end < 0 else end) > MAX_LINE_BYTES:
-            problem = f"the line is longer than {MAX_LINE_BYTES:,} bytes, the most that a line may have"
+            problem = f"the line is longer than {MAX_LINE_BYTES:,} bytes, the maximum for a line"
             raise InputError(source, (first_line == 1 and problem_of(b"".join([*rest, data]))) or problem, first_line)
         cut = data.rfind(b"\n") + 1
         if cut == 0:

@@ -105,7 +105,7 @@ def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = 
                 continue
             if is_first and (line.lstrip().startswith("[") or line.strip() == "{"):
                 records = "'.[]'" if line.lstrip().startswith("[") else "."
-                problem = "this is JSON, and not a record on each line; make that of it: "
+                problem = "this is JSON, but not one record on each line; convert it: "
                 raise InputError(source, f"{problem}jq -c {records} {quote(source)} > lines.jsonl", number)
             is_first = False
             try:
@@ -468,7 +468,7 @@ def is_of_corpus(path: Path) -> bool:
 def _documents(folder: Path) -> Iterator[bytes]:
     texts, objects = sorted(folder.glob("*.txt")), sorted(folder.glob("*.json"))
     if not texts and not objects:
-        raise InputError(folder, "is a directory without documents: there is no .txt and no .json file")
+        raise InputError(folder, "is a directory without documents: it contains no .txt or .json file")
     for path in texts:
         text, subjects = _read(path), _subjects(path)
         yield json.dumps({"document_id": path.stem, "text": text, SUBJECTS: subjects}).encode() + b"\n"
@@ -500,5 +500,5 @@ def _read(path: Path) -> str:
         lines.append(line)
         left -= len(line) + len("\n")
         if left < 0:
-            raise InputError(path, f"is longer than {MAX_LINE_BYTES:,} characters, the most that a document may have")
+            raise InputError(path, f"is longer than {MAX_LINE_BYTES:,} characters, the maximum for a document")
     return "\n".join(lines)

@@ -412,6 +412,5 @@ def wrong_number_of_ids(file: str | Path, are_more: bool, source: Source) -> Inp
     how = "more" if are_more else "fewer"
     return InputError(
         beside(file, FOLDER) / IDS,
-        f"has {how} ids than {shown(source)} has instances; each has one, on a line: remove this file, or make both "
-        "again",
+        f"has {how} ids than {shown(source)} has instances; each needs one line: remove this file, or make both again",
     )

@@ -298,7 +298,7 @@ def check_directory(path: Path) -> None:
     if not path.is_dir():
         raise MpuError(f"{path}: is not a directory, and one is to be written there; choose another name for -o")
     if foreign := sorted(entry.name for entry in path.iterdir() if entry.name not in stored.OURS):
-        raise MpuError(f"{path}: holds other files ({foreign[0]}); choose another name for -o")
+        raise MpuError(f"{path}: contains other files ({foreign[0]}); choose another name for -o")
 
 
 def read_vectorization(like: str | Path) -> Vectorization:

@@ -111,7 +111,7 @@ def test_goes_on_where_it_stopped(compare, tmp_path):
     kept = (out / "results.csv").read_bytes().splitlines()[:4]
     record = json.loads((out / "experiment.json").read_text())
     (out / "experiment.json").write_text(json.dumps(record | {"rows": record["rows"][:3]}))
-    assert "3 of 8 cells done already" in compare("--missing-rates", "0,0.5", "-v").stderr
+    assert "3 of 8 training runs already done" in compare("--missing-rates", "0,0.5", "-v").stderr
     assert (out / "results.csv").read_bytes().splitlines()[:4] == kept
     assert outcomes(out) == whole
 
@@ -153,7 +153,7 @@ def test_an_interrupted_experiment_can_go_on(compare, data, tmp_path, how, jobs)
         assert {path.name for path in out.iterdir()} == {"results.csv", "experiment.json"}
     kept = rows(out)
     result = compare("--missing-rates", "0.5", methods=lasting)
-    assert f"{len(kept)} of 4 cells done already" in result.stderr
+    assert f"{len(kept)} of 4 training runs already done" in result.stderr
     assert all(row in rows(out) for row in kept)
     assert len(rows(out)) == 4
     assert not [path.name for path in out.iterdir() if path.name.startswith(".")]
@@ -191,7 +191,7 @@ class Method:
 def test_a_process_that_is_killed_ends_the_command_which_can_go_on(compare, tmp_path):
     (tmp_path / "kills.py").write_text(_KILLS_ONCE)
     options = {"methods": f"br:{QUICK},{tmp_path}/kills.py:mark={tmp_path}/mark", "jobs": 2}
-    assert "a cell was killed, perhaps for lack of memory" in message(compare("--missing-rates", "0.5", **options))
+    assert "a training process was killed, perhaps for lack of" in message(compare("--missing-rates", "0.5", **options))
     assert compare("--missing-rates", "0.5", **options).exit_code == 0
     assert len(rows(tmp_path / "out")) == 4
 
@@ -204,20 +204,20 @@ def test_a_cell_that_fails_is_recorded_and_the_others_run(compare, tmp_path, job
     result = compare("--missing-rates", "0,0.9", **options)
     assert result.exit_code == 1
     assert "error: " in result.stderr
-    assert "4 of 8 cells failed" in result.stderr
+    assert "4 of 8 training runs failed" in result.stderr
     errors = {(row["missing_rate"], row["error"]) for row in rows(tmp_path / "out")}
     assert errors == {("0.0", ""), ("0.9", "no label is left in the training part")}
     assert "no label is left in the training part" in result.stdout
     assert (tmp_path / "out" / "summary.md").read_text() == result.stdout
     again = compare("--missing-rates", "0,0.9", **options)  # runs them again
-    assert "4 of 8 cells done already" in again.stderr
-    assert "4 of 8 cells failed" in again.stderr
+    assert "4 of 8 training runs already done" in again.stderr
+    assert "4 of 8 training runs failed" in again.stderr
 
 
 @pytest.mark.parametrize("name", ["link", "link/out"])
 def test_a_link_to_nothing_is_refused_as_one(compare, tmp_path, name):
     (tmp_path / "link").symlink_to("nothing")
-    assert "link to nothing" in message(compare(out=name))
+    assert "broken link" in message(compare(out=name))
 
 
 def test_no_cell_that_can_be_run_is_an_error(compare, tmp_path):

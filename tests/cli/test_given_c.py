@@ -78,7 +78,7 @@ def test_a_label_of_all_instances_does_not_decide_c(run, tmp_path):
     assert (last, sum(others)) == (0, pytest.approx(estimated["missing"]))
     trained = run.json("train", data, *QUICK)
     for report in (estimated, trained):
-        assert "label 6, which says nothing about c" in report["warnings"][0]
+        assert "label 6, which gives no information about c" in report["warnings"][0]
     assert trained["c"][:5] == [pytest.approx(estimated["c"])] * 5
     assert trained["c"][5] == 1  # of what all instances have, nothing is missing
     assert estimated["missing"] == pytest.approx(S.sum() * (1 / estimated["c"] - 1))

@@ -148,7 +148,7 @@ def test_parts_of_the_page(reported):
     assert reported.page.headings == list(headings)
     assert "4 decisions: 2 missing labels found" in reported.html
     assert reported.page.tags.count("svg") == 5
-    assert "every true label is annotated with the same chance" in reported.html
+    assert "every true label is annotated with the same probability" in reported.html
 
 
 def test_it_begins_with_what_to_do_where_the_interval_is_wide(run, digits, tmp_path):

@@ -115,7 +115,7 @@ def test_no_on_an_annotated_label_counts_with_a_warning(run, problem, file):
     path = file(f"instance\tlabel\tverdict\n{np.flatnonzero(S[:, 0])[0] + 1}\t1\tno\n", "checked.tsv")
     done = run("train", data, "--reviewed", path, *FAST, "--json")
     assert json.loads(done.stdout)["review"]["refuted"] == 1
-    assert f"{path}: no to 1 label that {data} has, and the answer counts; is this a review of another" in done.stderr
+    assert f"{path}: no to 1 label of {data}, which counts; is this a review of another" in done.stderr
 
 
 def test_estimate_c_by_a_review(run, problem, checked, tmp_path):

@@ -68,7 +68,7 @@ def test_rules_on_labels_that_are_not_in_use_hand_on_what_they_imply(tmp_path, c
     implications = read_implications(rules, names)
     assert 2 in implications.broader(1)
     assert implications.labels().tolist() == [2]
-    assert caplog.messages == [f"{rules}: 3 lines of 4 with unused labels, such as 'trees'"]
+    assert caplog.messages == [f"{rules}: 3 of 4 lines with unknown labels, such as 'trees'"]
     rules.write_text("oaks\ttrees\ntrees\tplants\n1\t1\n")
     assert 2 in read_implications(rules, names).broader(1)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"# trees\nbeech\ttrees\n")))

@@ -185,6 +185,6 @@ def test_the_command_in_a_message_makes_records_of_an_array(run, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     value = [{"text": "a law", "tags": ["x"]}, {"text": "a match", "tags": []}]
     (tmp_path / "a.json").write_text(json.dumps(value, indent=indent))
-    command = message(run("vectorize", "a.json", "-o", "a.svm")).partition("make that of it: ")[2]
+    command = message(run("vectorize", "a.json", "-o", "a.svm")).partition("convert it: ")[2]
     subprocess.run(command, shell=True, check=True)
     assert run.json("vectorize", "lines.jsonl", "-o", "a.svm")["annotations"] == 1

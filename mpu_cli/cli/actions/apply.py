@@ -161,9 +161,7 @@ def command(
     counts = Counter[str]()
     rules = vectorization.labels.broader if fill_implied else Implications(())
     if fill_implied and not rules:
-        raise InputError(
-            beside(data, FOLDER), "there are no rules that say which labels imply others, so none can be filled in"
-        )
+        raise InputError(beside(data, FOLDER), "there are no rules for implied labels, so none can be filled in")
     by_uri = is_corpus(chosen, vectorization.fields)
     made_from = sidecars.records()
     with open_records(source) as opened, open_output(output) as out:
@@ -196,7 +194,7 @@ def command(
     report = {name: counts[name] for name in ("records", "changed")} | {"added": sum(by_reason.values())}
     report |= by_reason | {"removed": counts["removed"], "absent": absent}
     if suggestions is not None and not counts["suggested"]:
-        warn(f"no suggestion was added: all are below {least}, decided, or tags already")
+        warn(f"no suggestion was added: all are below {least}, decided, or already tags")
     if absent:
         warn(
             f"{counted(absent, 'instance')} with decisions {'is' if absent == 1 else 'are'} not in {shown(source)}, by "

@@ -60,7 +60,7 @@ def command(
             rates = np.maximum(rates, least_not_refuted(data.labels, data.verified))  # so that training takes this file
             interval = estimates.overall.interval if estimates.is_known else None
             if not estimates.is_known:
-                out.write(f"# c is unknown: these hold if {estimates.assumption}\n".encode())
+                out.write(f"# c is unknown: these are right only if {estimates.assumption}\n".encode())
             out.write(estimate_lines(c, interval, report["warnings"]))
             out.write(frequency_lines(data.ids, rates, data.names))
     expected = c if estimates.is_known else 0.5  # at 0.5 a plan needs the most instances
@@ -180,7 +180,7 @@ def _print_report(report: dict[str, Any], is_complete: bool) -> None:
 
 
 def _lines(report: dict[str, Any], is_complete: bool) -> dict[str, str]:
-    to_answer = f"answer 40 questions, or what --plan says: {messages.QUESTIONS}"
+    to_answer = f"answer 40 questions, or as many as --plan lists: {messages.QUESTIONS}"
     if "c" not in report:
         return {
             "label frequency c": f"unknown: {capped(report['label_cap'])}",

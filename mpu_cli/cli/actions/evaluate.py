@@ -227,8 +227,8 @@ def _no_scores(what: str, predictions: str) -> MpuError:
 
 
 _CUT = (
-    f"labels that score {compare.THRESHOLD} or more count as predicted, since these scores carry no threshold of a "
-    "model, as those of `mpu predict` do; give --threshold, or label lists"
+    f"labels that score {compare.THRESHOLD} or more count as predicted, since the file does not contain a threshold, "
+    "as files from `mpu predict` do; give --threshold, or label lists"
 )
 
 
@@ -385,7 +385,7 @@ def command(truth: str, predictions: tuple[str, ...], reading: Reading, run: Run
     known = [name for name in names or all_names if not name.endswith(("_loss", "_error"))]
     for name, _ in wanted.fail_below:
         if name not in known:
-            text = f"{name!r} is not one of those where higher is better: {', '.join(known)}."
+            text = f"{name!r} is not one of the metrics where higher is better: {', '.join(known)}."
             raise click.BadParameter(text, param_hint="--fail-below")
     with run.step("evaluating", bytes_of(Files(file for name in predictions for file in (truth, name)))) as count:
         data = Truth(truth, reading, run)

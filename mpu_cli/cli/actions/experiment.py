@@ -74,7 +74,7 @@ def command(
         cells = design.cells()
         rows = {cell_of(row): row for row in finished(out, settings)}
         if rows:
-            info(f"{out}: {len(rows)} of {counted(len(cells), 'cell')} done already")
+            info(f"{out}: {len(rows)} of {counted(len(cells), 'training run')} already done")
         with run.step("estimating c") as tick:
             estimated = estimate_out_of_fold(data.features, data.labels, run, tick=tick)
         c = estimated.c if estimated.predictable and estimated.interval[1] < _COMPLETE else None
@@ -104,12 +104,12 @@ def command(
         )
     errors = [row["error"] for row in in_order if row["error"]]
     if len(errors) == len(cells):
-        raise MpuError(f"{out}: no cell of {len(cells)} could be run; of the first: {errors[0]}")
+        raise MpuError(f"{out}: all {len(cells)} training runs failed; the first with: {errors[0]}")
     if not is_quiet():
         click.echo(summary, nl=False)
     if errors:
-        failed = f"{len(errors)} of {counted(len(cells), 'cell')} failed"
-        raise MpuError(f"{out}: {failed}; {out / 'summary.md'} says why, and the same command runs them again")
+        failed = f"{len(errors)} of {counted(len(cells), 'training run')} failed"
+        raise MpuError(f"{out}: {failed}; {out / 'summary.md'} gives the reasons, and the same command runs them again")
 
 
 def read_pooled(sources: Sequence[str], reading: Reading, run: Run) -> Dataset:
@@ -149,8 +149,8 @@ def _run_cells(
         yield from parallel(joblib.delayed(_run_cell)(main, one, design, data, dataset, how.kernel, c) for one in cells)
     except TerminatedWorkerError:
         raise MpuError(
-            "a process that ran a cell was killed, perhaps for lack of memory: run the command again, with a smaller "
-            "-j, to go on"
+            "a training process was killed, perhaps for lack of memory: to continue, run the command again with a "
+            "smaller -j"
         ) from None
 
 

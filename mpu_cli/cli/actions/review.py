@@ -100,12 +100,12 @@ def _of_instances(
             instance = same[times[key]] if times[key] < len(same) else None
             times[key] += 1
         elif count == n:
-            raise InputError(source, f"has more texts than the data have instances, {n}; each has one")
+            raise InputError(source, f"has more texts than the data have instances, {n}; each needs one text")
         if instance in wanted:
             kept[instance] = own
         count += 1
     if count < n and not by_id:
-        raise InputError(source, f"has {count} texts, but the data have {n} instances; each has one")
+        raise InputError(source, f"has {count} texts, but the data have {n} instances; each needs one text")
     if absent := len(wanted) - len(kept):
         warn(f"{shown(source)} has no text of {counted(absent, 'instance')}, by the ids: shown by features")
     return kept

@@ -150,9 +150,7 @@ def suggest(sources: Sources, outputs: Outputs, options: Options, choice: Choice
     `choice`: which suggestions to list. An empty choice selects all that raise the expected F1 of the labels.
     """
     if outputs.fill_implied and sources.rules is None:
-        raise MpuError(
-            "there are no rules that say which labels imply others, so none can be filled in; give --implied RULES"
-        )
+        raise MpuError("there are no rules for implied labels, so none can be filled in; give --implied RULES")
     _refuse_files(sources, outputs, options)
     model = filled = None
     data = read_training_data(sources, run, is_read_again=outputs.fill)
@@ -169,7 +167,7 @@ def suggest(sources: Sources, outputs: Outputs, options: Options, choice: Choice
         most = found.filling_in.size if choice == Choice() else None
         filled = write_filled(sources.file, outputs.target, data, found, most, outputs.fill_implied)
         if place_beside(outputs.target, FILLED) is None:
-            warnings.append("no list of what was filled in stands beside the output, so it will count as annotated")
+            warnings.append("the filled-in labels are not listed beside the output, so they will count as annotated")
     elif outputs.target is not None:
         why = None
         if outputs.why and model is not None:
@@ -292,7 +290,7 @@ def command(
         options = replace(options, features=LINEAR)
     if questions is not None:
         of_lists = "form", "top", "min_probability", "per_instance", "why", "label_features"
-        refuse_set(of_lists, "--questions trains no model and lists no suggestions: leave out {}.")
+        refuse_set(of_lists, "--questions does not train a model or list suggestions: leave out {}.")
         output_report(ask(sources, outputs, questions, options, run), as_json, _print_questions)
         return
     if sources.scores is not None:

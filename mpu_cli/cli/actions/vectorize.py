@@ -299,7 +299,7 @@ def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels
     if not reader.good:
         if reader.listed:
             first = reader.listed[0]
-            raise InputError(reader.name, f"{first.problem}; no record is good", first.line)
+            raise InputError(reader.name, f"{first.problem}; all records are bad", first.line)
         raise InputError(reader.name, "there are no records")
     return Vectorization(vectorizer, labels, reader.fields)
 
@@ -324,7 +324,7 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Mapping[int, tuple[str
             yield f"{n_fields} of 0 and 1, each read as a tag: {names}{rest}; --tags names others"
     elif is_new and tags and writer.annotations and all(map(_VECTOR.fullmatch, known)):
         yield (
-            "the only tags are 0 and 1: if they say which tags of a list are true, write the names of these, or a "
+            "the only tags are 0 and 1: if they mark the true tags of a list, write the names of these, or a "
             "field of 0 and 1 for each"
         )
     elif is_new and len(fields.tags) > 1 and known >= {"0", "1"}:
@@ -366,8 +366,8 @@ def _cautions(
     if writer.of_several:
         most = [f"{tag!r} ({count:,})" for tag, count in writer.of_several.most_common(_MOST_NAMED)]
         yield (
-            f"{counted(writer.of_several.total(), 'tag')} with the name of several labels, taken for the first of "
-            f"these; URIs as tags tell them apart: {abridged(most, len(writer.of_several))}"
+            f"{counted(writer.of_several.total(), 'tag')} with the name of several labels, read as the first of "
+            f"these; URIs as tags distinguish them: {abridged(most, len(writer.of_several))}"
         )
     if labels.by_id:
         tag, number = next(iter(labels.by_id.items()))
@@ -409,9 +409,9 @@ def command(file: str, output: str, as_json: bool, **chosen: Any) -> None:
     if chosen["group"] is not None and directory is None:
         raise click.UsageError("--group needs a file for -o: the names of groups are written beside it.")
     if chosen["separator"] == "":
-        raise click.UsageError("--separator is empty; give what stands between two tags.")
+        raise click.UsageError("--separator is empty; give the text between two tags.")
     if like is not None:
-        refuse_set(("labels", "language", *options_of(TextOptions)), "--like already decides that; leave {} out.")
+        refuse_set(("labels", "language", *options_of(TextOptions)), "--like already determines this; leave {} out.")
     elif chosen["language"] is not None and (labels is None or not is_thesaurus(labels)):
         raise click.UsageError("--language chooses the names of a thesaurus in SKOS or CSV: give one by --labels.")
     elif directory is None:

@@ -125,7 +125,7 @@ class FrequencyEstimate:
             names = abridged(map(shown, self.left_out[:5]), len(self.left_out))
             found.append(
                 f"(nearly) all instances are annotated with {'label' if len(self.left_out) == 1 else 'labels'} "
-                f"{names}, which says nothing about c: left out of its estimate, and assumed to be complete"
+                f"{names}, which gives no information about c: left out of its estimate, and assumed to be complete"
             )
         return found
 
@@ -145,8 +145,8 @@ class FrequencyEstimate:
         if self.predictable or self.interval == (1.0, 1.0):  # every cell is annotated
             return None
         return (
-            f"c = {self.c:.3f} is unreliable: annotations are too few, labels too frequent or annotated at different "
-            "rates, or the features predict them too poorly; it may be far off, and the expected micro-F1 with it; if "
+            f"c = {self.c:.3f} is unreliable: annotations are too few, labels are too frequent or annotated at "
+            "different rates, or the features predict them too poorly; c and the expected micro-F1 may be far off; if "
             "you know c, give it"
         )
 

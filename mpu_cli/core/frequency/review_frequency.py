@@ -336,8 +336,8 @@ def _complete_rows(verified: VerifiedLabels, rows: np.ndarray) -> np.ndarray:
     rows = np.unique(rows)
     if len(unfinished := rows[verified.instances[rows] != Verdict.FALSE]):
         raise DataError(
-            f"c is estimated from complete label sets, and instance {unfinished[0]} has none: say that none of "
-            "its other labels is true, or that it was not drawn at random"
+            f"c is estimated from complete label sets, and that of instance {unfinished[0]} is not complete: "
+            "mark all its other labels as false, or the instance as not drawn at random"
         )
     return rows
 

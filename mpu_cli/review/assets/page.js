@@ -71,7 +71,7 @@ function render() {
 }
 
 const EMPTY = { suggested: "None for this instance", annotated: "None" };
-const REFUTED = "It is annotated: your answer counts, and not the annotation.";
+const REFUTED = "It is annotated: your answer overrides the annotation.";
 
 function rowElement({ label, probability }, kind, isEntry) {
   const verdict = reviews.of(item().n).get(label);
@@ -186,7 +186,7 @@ function renderProgress() {
   $("next-open").disabled = done === data.items.length;
   const { unexported } = reviews;
   $("unexported").textContent = unexported ? ` (${unexported} new)` : "";
-  if (!reviews.storage) notify("This browser can keep no decisions: export before you close this page.");
+  if (!reviews.storage) notify("This browser cannot store decisions: export before you close this page.");
 }
 
 // Acting
@@ -449,7 +449,7 @@ $("bar").max = data.items.length;
 $("suggestions").hidden = data.items.every((one) => !one.s.length);
 $("of").textContent = `of ${data.items.length.toLocaleString("en")}`;
 $("position").max = data.items.length;
-const QUESTIONS = "Each suggested label is a question drawn by chance. Answer all of them, also those that are hard.";
+const QUESTIONS = "Each suggested label is a question drawn by chance. Answer all of them, including hard ones.";
 $("about").textContent = reviews.has("drawn") ? QUESTIONS : {
   sample: "These instances were drawn at random. Look for every true label and close each one, so that the share of " +
     "missing labels can be estimated.",

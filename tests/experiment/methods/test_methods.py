@@ -162,7 +162,7 @@ def test_a_cell_in_which_a_method_fails_says_why(run, digits, tmp_path):
     labels = ["br:epochs=1:cost=1", *(f"{tmp_path}/{name}.py" for name in wrong)]
     result = run("experiment", digits[0], "--methods", ",".join(labels), "--out", tmp_path / "out", *FEW)
     assert "error: " in result.stderr
-    assert "7 of 8 cells failed" in result.stderr
+    assert "7 of 8 training runs failed" in result.stderr
     assert [why for *_, why in wrong.values() if why not in result.stdout] == []
 
 
@@ -172,13 +172,13 @@ def test_results_of_code_that_has_changed_are_not_kept(run, digits, tmp_path, mo
     file = tmp_path / f"{label.partition(':')[0].removesuffix('.py')}.py"
     compared = "experiment", digits[0], "--methods", f"br:epochs=1:cost=1,{label}", "--out", "out", *FEW
     file.write_text(TOY.replace("0.25", "float('nan')"))
-    assert "1 of 2 cells failed" in run(*compared).stderr
+    assert "1 of 2 training runs failed" in run(*compared).stderr
     file.write_text(TOY)  # the method that failed is corrected
     sys.modules.pop("toy_edited", None)
-    assert "1 of 2 cells done already" in run.ok(*compared).stderr
-    assert "2 of 2 cells done already" in run.ok(*compared).stderr
+    assert "1 of 2 training runs already done" in run.ok(*compared).stderr
+    assert "2 of 2 training runs already done" in run.ok(*compared).stderr
     file.write_text(TOY + "# edited\n")
-    assert "holds an experiment with other settings (code)" in run(*compared).stderr
+    assert "contains an experiment with other settings (code)" in run(*compared).stderr
 
 
 # Classifiers of scikit-learn: `MODULE:NAME:PARAMETER=VALUE`.
