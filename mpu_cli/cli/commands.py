@@ -511,8 +511,8 @@ def serve() -> None:
                     for Annif's http backend; NAME is MODEL without its suffix
 
     Texts need a MODEL trained on data from `mpu vectorize`. On SIGTERM, SIGHUP or Ctrl-C, the service completes the
-    requests in progress and ends; a second signal ends it at once. Each request is logged on standard error, except
-    with --quiet.
+    requests in progress and ends; a second signal ends it at once. Without --quiet, each request is logged on standard
+    error.
 
     \b
     Example:

@@ -42,7 +42,9 @@ ASSUMPTION = (
 # The additional assumption if nobody may have looked at some instances.
 ASSUMPTION_OF_UNREAD = "nobody has looked at the instances without labels, which have as many true labels as the others"
 # The assumption if each group of instances has its own estimate.
-ASSUMPTION_OF_GROUPS = f"in each group of instances, every true label is annotated with one probability; {_OTHERWISE}"
+ASSUMPTION_OF_GROUPS = (
+    f"in each group of instances, every true label is annotated with the same probability; {_OTHERWISE}"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +62,7 @@ class FrequencyOptions:
         Integer(2, MOST_INSTANCES, words=(AUTO,)), None, "Cross-validation folds. auto: 2 to 5, fewer for large data."
     )
     sample: int = declared(
-        Integer(1, MOST_INSTANCES), 20_000, "Choose c, C and eta0 on at most this many instances, drawn at random."
+        Integer(1, MOST_INSTANCES), 20_000, "Choose c, C, eta0 and the threshold on at most this many random instances."
     )
 
 
