@@ -28,7 +28,7 @@ def vectors(run, tmp_path_factory):
     assert "has names in en, de: those in 'en' are used; --language chooses another" in result.stderr
     assert "1 deprecated concept of" in result.stderr
     assert "10 tags with the name of several labels" in result.stderr
-    assert "tell them apart: 'Apple' (10)" in result.stderr
+    assert "'Apple' (10)" in result.stderr
     return folder
 
 
