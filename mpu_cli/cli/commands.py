@@ -279,7 +279,7 @@ def methods_of(text: str) -> tuple[str, ...]:
     click.Argument(["sources"], metavar="FILE...", nargs=-1, required=True, type=FILE),
     option(
         "--out",
-        FileName(file_okay=False, path_type=Path),
+        FileName(file_okay=False, readable=False, path_type=Path),
         "Folder for results.csv, summary.md and figures. An unfinished experiment there is continued.",
         required=True,
     ),

@@ -127,9 +127,9 @@ class FileName(click.Path):
         return name
 
 
-# A text, which may be - for a standard stream, and a Path.
-FILE = FileName(allow_dash=True)
-PATH = FileName(path_type=Path)
+# A text, which may be - for a standard stream, and a Path; whether they are readable shows when they are opened.
+FILE = FileName(allow_dash=True, readable=False)
+PATH = FileName(path_type=Path, readable=False)
 
 
 def option(

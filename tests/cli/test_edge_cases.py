@@ -28,6 +28,11 @@ def test_data_without_a_feature(run, file, command):
     assert "no instance has a feature" in result.stderr
 
 
+def test_permission_to_read_is_not_a_matter_of_usage(run, tiny, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    run.ok("train", tiny, *QUICK)
+
+
 @pytest.mark.parametrize("command", ["train", "estimate-c", "suggest"])
 def test_more_folds_than_instances_are_refused(run, file, command):
     assert "x.svm: 41 " in message(run(command, file("1 1:1\n2 2:1\n" * 20, "x.svm"), "--folds", 41))

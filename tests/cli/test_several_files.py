@@ -44,11 +44,6 @@ def test_several_files_give_the_model_of_one(run, parts, model, tmp_path, third)
     assert model_files(tmp_path / "parts.mpu") == model
 
 
-def test_the_estimate_of_several_files_is_that_of_one(run, parts, tiny):
-    whole, cut = (run.json("estimate-c", *files, "--features", "linear", "--folds", 2) for files in ([tiny], parts))
-    assert whole == cut
-
-
 def test_the_order_of_instances_is_that_of_the_files(run, parts, tmp_path):
     """Reviews number instances through all files, and their checksum is that of the instances in this order."""
     whole = tmp_path / "review.tsv"
