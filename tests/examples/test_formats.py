@@ -14,6 +14,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "guide" / "formats.md"
 COMMANDS = dict(re.findall(r"^# (.*)\n(.*)", PAGE.read_text().partition("```sh")[2].partition("```")[0], re.MULTILINE))
 DATA = b"1,2 1:0.5 2:2\n 1:0 2:3\n2 1:1 2:4\n"
 ARFF = b"% news\n@RELATION news\n@attribute f numeric\n@attribute g numeric\n@attribute a {0,1}\n@attribute b {0,1}\n"
+MEKA = b"@relation 'news: -C 2'\r\n" + b"@attribute x numeric\r\n" * 4
 CSV = b'f,g,a,b\n0.5,2, "1",True\n0,3,0.0,"0"\r\n1,4,False,1\r\n'
 TEXTS = b'{"text":"Goal \\"!\\"","tags":["sport","news"]}\n{"text":"nothing","tags":[]}\n'
 
@@ -31,13 +32,14 @@ def output_of(command: str, folder: Path) -> bytes:
         ("ARFF", {"news.arff": ARFF + b"@data\n\n0.5,2,1,1\n0,3,0,0\n1, 4, 0, 1\n"}, DATA),
         ("ARFF", {"news.arff": ARFF + b"@data\r\n\r\n0.5,2,true,'yes'\r\n0,3,FALSE,no\r\n1,4,f,TRUE\r\n"}, DATA),
         ("ARFF", {"news.arff": ARFF + b"@DATA\n{0 0.5,1 2,2 1,3 1}\n{0 0,1 3}\n{0 1, 1 4, 3 1}\n"}, DATA),
+        ("ARFF", {"news.arff": MEKA + b"@data\r\n1,1,0.5,2\r\n0,0,0,3\r\n0,1,1,4\r\n"}, DATA),
         ("a table of numbers below a heading", {"news.csv": CSV}, DATA),
-        ("labels as vectors of 0 and 1", {"news.txt": b"1,1 1:0.5 2:2\n0,0 1:0 2:3\n0,1 1:1 2:4\n"}, DATA),
+        ("labels as vectors of 0 and 1", {"news.txt": b"1,1 1:0.5\n0,0\r\n0,1 1:1\r\n"}, b"1,2 1:0.5\n\n2 1:1\n"),
         ("labels with semicolons or bars between them", {"news.txt": b"1;2 1:0.5 2:2\n 1:0 2:3\n2 1:1 2:4\n"}, DATA),
         (
             "labels as words; their names go to news.labels",
-            {"news.txt": b"sport,arts 1:0.5\n 1:3\n2:1\narts 1:1 2:4\n"},
-            b"1,2 1:0.5\n 1:3\n2:1\n2 1:1 2:4\n",
+            {"news.txt": b"sport,arts 1:0.5\n 1:3\n2:1\narts\r\narts 1:1 2:4\n"},
+            b"1,2 1:0.5\n 1:3\n2:1\n2\n2 1:1 2:4\n",
         ),
         ("fastText, for mpu vectorize", {"news.txt": b'__label__sport __label__news Goal "!"\nnothing\n'}, TEXTS),
     ],
@@ -52,12 +54,20 @@ def test_a_command_of_the_page(tmp_path, which, files, expected):
         assert (tmp_path / "news.labels").read_text() == "sport\narts\n"
 
 
-@pytest.mark.parametrize("label", ["2", "yes", "", "nan", "11"])
-def test_a_table_with_other_labels_than_0_and_1_is_not_converted(tmp_path, label):
-    (tmp_path / "news.csv").write_text(f"f,a,b\n1,0,1\n1,{label},1\n")
+@pytest.mark.parametrize("label", ["2", "", "nan", "11", "-1", "0.5"])
+@pytest.mark.parametrize(
+    ("which", "name", "head"),
+    [
+        ("ARFF", "news.arff", "@attribute f\n@attribute a\n@attribute b\n1,"),
+        ("a table of numbers below a heading", "news.csv", "f,a,b\n1,"),
+        ("labels as vectors of 0 and 1", "news.txt", ""),
+    ],
+)
+def test_other_labels_than_0_and_1_are_not_converted(tmp_path, which, name, head, label):
+    (tmp_path / name).write_text(f"{head}{label},1\n")
     with pytest.raises(subprocess.CalledProcessError) as caught:
-        output_of(COMMANDS["a table of numbers below a heading"], tmp_path)
-    assert caught.value.stderr.startswith(b"3: label")
+        output_of(COMMANDS[which], tmp_path)
+    assert caught.value.stderr.startswith(f"{len(head.splitlines()) or 1}: label".encode())
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,6 @@ def test_named_fields_and_several_texts():
     assert found == Record(1, "A\nB", ("x", "y"), "12", False)
 
 
-def test_a_table(tmp_path):
-    found = list(RecordReader(io.BytesIO(b"id,text,tags\n1,one,a;b\n2,,\n"), "in", "csv", Fields()))
-    assert found == [Record(2, "one", ("a", "b"), "1", False), Record(3, "", (), "2", False)]
-
-
 @pytest.mark.parametrize("fields", [{}, {"tags": ("tags",), "named": {"tags"}}, {"text": ("id",), "id": "text"}])
 @pytest.mark.parametrize(("form", "mark"), [("csv", ","), ("tsv", "\t")])
 def test_a_row_that_is_cut_off_before_a_column_that_is_read_is_bad(form, mark, fields):
