@@ -390,12 +390,11 @@ def base_shift(found: ArrayLike, expected: ArrayLike) -> int:
 
     How often each number occurs must then agree far better. `found`, `expected`: such as the ends of two ranges.
     """
-    every, places = np.unique(np.append(found, expected), return_inverse=True)
-    parts = np.split(places, [np.size(found)])
-    mine, theirs = (np.bincount(part, minlength=len(every)).astype(float) for part in parts)
-    most = max(float(np.linalg.norm(mine) * np.linalg.norm(theirs)), 1.0)  # if they agree; 1: one of them is empty
-    follows = np.diff(every) == 1
-    products = {0: mine @ theirs, 1: (mine[:-1] * follows) @ theirs[1:], -1: (mine[1:] * follows) @ theirs[:-1]}
-    apart = {more: 1 - product / most for more, product in products.items()}
+    (mine, times), (theirs, counts) = (np.unique(numbers, return_counts=True) for numbers in (found, expected))
+    most = max(float(np.linalg.norm(times) * np.linalg.norm(counts)), 1.0)  # if they agree; 1: one of them is empty
+    apart = {}
+    for more in (0, 1, -1):
+        _, here, there = np.intersect1d(mine + more, theirs, assume_unique=True, return_indices=True)
+        apart[more] = 1 - times[here].astype(float) @ counts[there] / most
     best = min(apart, key=apart.__getitem__)
     return best if apart[best] < apart[0] / 4 else 0

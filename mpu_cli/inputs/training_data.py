@@ -325,7 +325,10 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     reading, states = sources.reading, list(map(state_of, files_of(sources.file)))
     if isinstance(sources.file, Files):
         refuse_filled(sources.file, "several FILEs have their instances renumbered; learn from this file only")
-    file = read(sources.file, reading, run, measures=sidecars.measures)
+    ends: list[int] = []
+    file = read(sources.file, reading, run, measures=sidecars.measures, ends=ends)
+    for path, start, end in zip(files_of(sources.file)[1:], ends, ends[1:], strict=False):
+        _warn_of_base(_numbers(file, start, end), path, _numbers(file, 0, ends[0]), files_of(sources.file)[0])
     for path, state in zip(files_of(sources.file), states, strict=True):
         now = state_of(path)
         if state is not None and now is not None and now[0] != state[0]:  # the time alone may be changed by a copy
@@ -348,8 +351,11 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     if sources.groups is not None:
         data = replace(data, groups=read_groups(sources.groups, len(data)))
     if sources.fully_labelled is not None:
-        more = read(str(sources.fully_labelled), reading, run)
-        _check_complete(data, more, sources)
+        source = str(sources.fully_labelled)
+        more = read(source, reading, run)
+        if not more.labels.nnz:
+            raise no_labels(source)
+        _warn_of_base(_numbers(more, 0, len(more)), source, _numbers(file, 0, len(file)), sources.file)
         data = _with_complete(data, more)
     if not len(data.ids):
         raise no_labels(sources.file)
@@ -451,21 +457,25 @@ def _with_implications(data: TrainingData, implications: Implications, rules: st
 
 
 _FEWEST_FOR_BASE = 50  # instances: fewer do not show how often each number occurs
+_MOST_FOR_BASE = 10_000  # numbers: enough to show it
 
 
-def _check_complete(data: TrainingData, more: Dataset, sources: Sources) -> None:
-    """Refuse instances with complete label sets if all are empty; warn if their numbers seem to have another base."""
-    source = str(sources.fully_labelled)
-    if not more.labels.nnz:
-        raise no_labels(source)
-    numbers = {
-        "labels": (more.labels.indices, data.ids[data.labels.indices]),
-        "features": (more.features.indices, data.features.indices[: more.features.nnz]),  # all of them would take long
-    }
-    for kind, (found, expected) in numbers.items():
-        if len(more) >= _FEWEST_FOR_BASE and (shift := base_shift(found, expected)):
+def _numbers(data: Dataset, start: int, end: int) -> dict[str, np.ndarray]:
+    """Return label and feature numbers of evenly spaced instances; none if there are too few instances."""
+    found = {}
+    for kind, rows in {"labels": data.labels, "features": data.features}.items():
+        step = (rows.indptr[end] - rows.indptr[start]) // _MOST_FOR_BASE
+        found[kind] = rows[start : end : max(step, 1)].indices[: (end - start >= _FEWEST_FOR_BASE) * rows.nnz]
+    return found
+
+
+def _warn_of_base(found: dict[str, np.ndarray], path: str, expected: dict[str, np.ndarray], source: Source) -> None:
+    """Warn if the numbers in a file seem to have another base than those in another."""
+    for kind, numbers in found.items():
+        shift = base_shift(numbers, expected[kind])
+        if shift and len(np.unique(numbers)) > 1:  # a file for each label is no shift
             _log.warning(
-                f"{shown(source)}: {kind} seem to be numbered from another base than those of {shown(sources.file)}; "
+                f"{shown(path)}: {kind} seem to be numbered from another base than those of {shown(source)}; "
                 f"renumber it: {RENUMBERED[kind] % shift}"
             )
 

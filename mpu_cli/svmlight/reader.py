@@ -261,6 +261,7 @@ def iter_chunks(
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
     measures: streams.Measures | None = None,
+    ends: list[int] | None = None,
 ) -> Iterator[Dataset]:
     """Read a file in chunks. The memory needed does not depend on its size.
 
@@ -272,6 +273,7 @@ def iter_chunks(
     `may_be_empty`: whether a file without instances yields no chunks instead of an error. Such a file is empty, has
     only comments, or has a header that announces no instances.
     `measures`: its keys are files. Their values are filled in when the files have been read.
+    `ends`: receives the number of instances up to the end of each of several files.
     Yields: at least one instance per chunk. The widths differ from chunk to chunk.
     Raises InputError (the file cannot be read; a line breaks the grammar (see `mpu_cli.svmlight.grammar`) or is too
     long; there are no instances (unless `may_be_empty`), or a different number than the header declares; the first
@@ -284,6 +286,8 @@ def iter_chunks(
             for chunk in iter_chunks(file, reading, run, True, measures):
                 instances += len(chunk)
                 yield chunk
+            if ends is not None:
+                ends.append(instances)
         if not instances and not may_be_empty:
             raise InputError(source, "the files have no instances")
         return
@@ -345,12 +349,13 @@ def read(
     run: Run = DEFAULT_RUN,
     may_be_empty: bool = False,
     measures: streams.Measures | None = None,
+    ends: list[int] | None = None,
 ) -> Dataset:
     """Read a whole file, or several as one; parameters and errors as for `iter_chunks`.
 
     With `may_be_empty`, a dataset without rows is returned if there are no instances.
     """
-    return gathered(iter_chunks(source, reading, run, may_be_empty, measures))
+    return gathered(iter_chunks(source, reading, run, may_be_empty, measures, ends))
 
 
 def gathered(chunks: Iterable[Dataset]) -> Dataset:

@@ -82,17 +82,18 @@ def test_a_second_file_may_have_other_labels_and_features(run, problem, tmp_path
     assert (model.label_ids.tolist(), model.predictor.n_features) == ([0, 1, 2, 3, 9], 41)
 
 
+@pytest.mark.parametrize("second", [[], ["--fully-labelled"]], ids=["FILE", "--fully-labelled"])
 @pytest.mark.parametrize("kind, pattern", [("labels", r"(?m)(^|(?<=,))\d+(?=[, ])"), ("features", r"\d+(?=:)")])
-def test_a_second_file_may_seem_to_be_numbered_from_another_base(run, problem, tmp_path, kind, pattern):
+def test_a_second_file_may_seem_to_be_numbered_from_another_base(run, problem, tmp_path, kind, pattern, second):
     """The file lacks the last label, so its range alone shows nothing."""
     X, Y = linear_problem(900, 5, 3)
     more = write(tmp_path / "more.svm", X[400:], Y[400:] * [True, True, False])
-    options = ("--fully-labelled", more, "--c", 0.5, *FAST)
-    assert "another base" not in run.ok("train", problem[3], *options).stderr
+    args = ("train", problem[3], *second, more, "--c", 0.5, *FAST, "-o", tmp_path / "m.mpu")
+    assert "another base" not in run.ok(*args).stderr
     more.write_text(re.sub(pattern, lambda found: str(int(found[0]) + 1), more.read_text()))
-    assert f"{kind} seem to be numbered from another base" in run.ok("train", problem[3], *options).stderr
+    assert f"{more}: {kind} seem to be numbered from another base than those of {problem[3]}; " in run.ok(*args).stderr
     more.write_text("".join(more.read_text().splitlines(keepends=True)[:40]))  # too few to tell
-    assert "another base" not in run.ok("train", problem[3], *options).stderr
+    assert "another base" not in run.ok(*args).stderr
 
 
 def test_a_label_that_only_the_review_has_is_learned(run, problem, tmp_path):
