@@ -41,8 +41,13 @@ def without_brackets(text: str) -> str:
 Names = dict[int, tuple[str, ...]]
 
 _MOST_NAMES = 10**7
-# The beginnings of some first lines in Turtle, RDF/XML and N-Triples.
-_RDF = re.compile(r"\s*(?:@(?:prefix|base)\s|(?:PREFIX|BASE)\s+\S*\s*<|<\?xml|<rdf:RDF|<[^<>]+>\s+<[^<>]+>)")
+_NO_NAMES = (
+    (  # the beginnings of some first lines in Turtle, RDF/XML and N-Triples
+        re.compile(r"\s*(?:@(?:prefix|base)\s|(?:PREFIX|BASE)\s+\S*\s*<|<\?xml|<rdf:RDF|<[^<>]+>\s+<[^<>]+>)"),
+        "this is RDF, not a name; `mpu vectorize --labels` reads it from a file called .ttl, .rdf, .nt or .jsonld",
+    ),
+    (re.compile(r"[0-9, ]*(?:\s[0-9]+:[-+.0-9eE]+)+\s*\Z"), "this is LIBSVM data, not a name; give the file of names"),
+)
 _LOOKED_AT = 100
 _NUMBERED = re.compile(r"\s*[0-9]+\s*\t")
 
@@ -59,13 +64,9 @@ def parse_names(lines: Iterable[str], source: str, first: int = 1, is_ours: bool
     for place, line in enumerate(lines, 1):
         if place > _MOST_NAMES:
             raise InputError(source, f"has more than {_MOST_NAMES:,} lines; is this a file of names?")
-        if place <= _LOOKED_AT and not is_ours and _RDF.match(line):
-            raise InputError(
-                source,
-                "this is RDF, not a name; `mpu vectorize --labels` reads it from a file called .ttl, .rdf, .nt or "
-                ".jsonld",
-                place,
-            )
+        for pattern, problem in _NO_NAMES:
+            if place <= _LOOKED_AT and not is_ours and pattern.match(line):
+                raise InputError(source, problem, place)
         if is_numbered is None and line.strip():
             is_numbered = not is_ours and bool(_NUMBERED.match(line))
         if not is_numbered:
@@ -82,6 +83,11 @@ def parse_names(lines: Iterable[str], source: str, first: int = 1, is_ours: bool
             names[number] = _fields(rest)
     if is_numbered is None:
         raise InputError(source, "there is no name in it; line k should name label k")
+    texts = [] if is_numbered or is_ours else list(filter(None, names.values()))
+    for column in (0, 1):
+        if len(texts) > 1 and all(len(of) > 1 and is_number(of[column]) and not uri_of(of) for of in texts[1:]):
+            problem = "the number of a label is in each line, but not always first; remove a heading by sed 1d, or "
+            raise InputError(source, problem + r"swap the columns: awk -F '\t' -v OFS='\t' '{print $2, $1}'")
     return names, is_numbered
 
 

@@ -171,6 +171,9 @@ class Naming:
                 f"{names.source}: line 1 names label 1, but neither label 0 nor label {largest + 1}, of the last line, "
                 "occurs: if line 1 names label 0, give --zero-based"
             )
+        if not is_numbered and 2 * len(texts) < sum(map(bool, by_number.values())):
+            few = f"{len(by_number):,} lines have only {counted(len(texts), 'different name')}"
+            _log.warning(f"{names.source}: {few}: is this a line for each instance? Line k should name label k")
         if self.file is None and len(labels):
             _log.info(
                 f"{names.source} names {named:,} of {counted(len(labels), 'label')}", extra={"counts": {"named": named}}
