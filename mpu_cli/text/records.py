@@ -244,12 +244,17 @@ class Record:
         return len(self.text) + sum(map(len, self.tags)) + len(self.id or "")
 
 
-_FLAGS = dict.fromkeys(("0", "0.0", "false", "no", ""), False) | dict.fromkeys(("1", "1.0", "true", "yes", "x"), True)
+# What other programs write for an empty cell or list.
+EMPTY = re.compile(r"[-.?]*|\\N|set\(\)|[\[(<#]?(?:nan|nat|none|null|n/?a)[\])>]?", re.IGNORECASE)
+_FLAGS = dict.fromkeys(("0", "0.0", "-1", "-1.0", "false", "no", "n", ""), False)
+_FLAGS |= dict.fromkeys(("1", "1.0", "true", "yes", "y", "x"), True)
 
 
 def flag(value: object) -> bool | None:
     """Return whether a field's value indicates that the record has this tag; None if it indicates neither."""
-    return _FLAGS.get("" if value is None else str(value).strip().lower())
+    text = "" if value is None else str(value).strip().lower()
+    has_it = _FLAGS.get(text)
+    return False if has_it is None and EMPTY.fullmatch(text) else has_it
 
 
 class RecordReader:
@@ -380,7 +385,7 @@ class RecordReader:
 
 
 def _are_flags(values: list[object]) -> bool:
-    return None not in map(flag, values) and any(value not in (None, "") for value in values)
+    return None not in map(flag, values) and not all(EMPTY.fullmatch(str(value).strip()) for value in values)
 
 
 def subject(value: object) -> object:

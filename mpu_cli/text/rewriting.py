@@ -16,7 +16,15 @@ from mpu_cli.text.records import Fields, Record, RecordReader, Row, Table, clean
 
 _LINE_END = "\r\n"
 _AS_THEY_ARE = "surrogateescape"  # bytes that are not UTF-8, in bad records
-_WITH = {"0": "1", "0.0": "1.0", "false": "true", "no": "yes"}  # values of a field that is a tag
+_WITH = {
+    "-1": "1",
+    "-1.0": "1.0",
+    "0": "1",
+    "0.0": "1.0",
+    "false": "true",
+    "no": "yes",
+    "n": "y",
+}  # values of a field that is a tag
 Reason = Literal["decided", "suggested", "implied"]
 
 
@@ -192,6 +200,6 @@ def _flagged(value: object, has_it: bool, mark: str) -> object:
     if not isinstance(value, str):
         return float(has_it) if isinstance(value, float) else int(has_it) if type(value) is int else has_it
     plain = value.strip()
-    of = _WITH | {"": mark} if has_it else {true: false for false, true in _WITH.items()}
-    after = of.get(plain.lower(), "")
+    of = _WITH if has_it else {true: false for false, true in _WITH.items()}
+    after = of.get(plain.lower(), mark * has_it)
     return after.upper() if plain.isupper() else after.capitalize() if plain.istitle() else after

@@ -154,7 +154,7 @@ def test_an_accent_may_be_a_character_of_its_own(run, tmp_path, first):
         ('text,tags\na,"x, y"\nb,x\nc,y\nd,y\n', "such as 'x, y': if commas separate these, --separator ,"),
         ("text,tags\na,x|y\nb,x\nc,y\nd,y\n", "such as 'x|y': if vertical bars separate these, --separator '|'"),
         ("text,tags\na,0 1\nb,1 1\n", "the only tags are 0 and 1"),
-        ("text,tags\na,nan\nb,NULL;x\nc,nan\n", "empty cells of a table are labels: 'nan' (2), 'NULL' (1)"),
+        ("text,tags\na,nan\nb,[None];N/A;x\nc,nan\n", "are labels: 'nan' (2), 'N/A' (1), '[None]' (1); leave"),
         ("text,tags\na,\nb,\n", "no record has tags, so there is nothing to learn: the field 'tags' is empty"),
         (
             "text,x,y,n\na,0,1,\nb,1,1,\n",

@@ -76,12 +76,14 @@ def test_a_tag_in_brackets_is_a_tag(text):
     assert records({"text": "", "tags": text})[0].tags == (text,)
 
 
-@pytest.mark.parametrize("values", [(1, 0), ("1", "0"), (True, False), ("x", ""), (1.0, 0.0), ("TRUE", "FALSE")])
+@pytest.mark.parametrize(
+    "values", [(1, 0), ("1", "0"), (True, False), ("x", ""), ("1.0", "NaN"), ("TRUE", "N/A"), (1, -1), ("Y", "N")]
+)
 @pytest.mark.parametrize("named", [False, True])
 def test_fields_of_0_and_1_are_tags(values, named):
     yes, no = values
     rows = [{"text": "t", "id": "1", "n": 1, "a": yes, "b": no}, {"text": "u", "id": "0", "n": 7, "a": yes, "b": yes}]
-    rows = [row | {"c": ""} for row in rows]
+    rows = [row | {"c": "", "d": "NA"} for row in rows]
     fields = {"tags": ("a", "b", "c"), "named": {"tags"}} if named else {}
     found = records(*rows, are_tags=None, **fields)
     assert [record.tags for record in found] == [("a",), ("a", "b")]

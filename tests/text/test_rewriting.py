@@ -198,7 +198,8 @@ def test_tags_that_are_numbers_stay_numbers():
 
 
 @pytest.mark.parametrize(
-    ("yes", "no"), [("1", "0"), ("1.0", "0.0"), ("True", "False"), ("TRUE", "FALSE"), ("yes", "no"), ("x", "")]
+    ("yes", "no"),
+    [("1", "0"), ("1.0", "0.0"), ("True", "False"), ("TRUE", "FALSE"), ("yes", "no"), ("x", ""), ("Y", "N")],
 )
 def test_fields_that_are_tags_keep_their_form(yes, no):
     fields = replace(DEFAULT_FIELDS, tags=("a", "b"), are_tags=True)
@@ -210,7 +211,7 @@ def test_fields_that_are_tags_keep_their_form(yes, no):
 def test_fields_that_are_tags_are_found_whatever_blanks_and_accents_their_names_have():
     """The record has no value yet in the first field; the second is the same tag as the third."""
     fields = replace(DEFAULT_FIELDS, tags=("Cafe\u0301\nbar", " art ", "art"), are_tags=True)
-    rows = [["yes", "0", "0"], ["", "yes", "yes"]], [["yes", "0", "0"], ["yes", "no", "no"]]
+    rows = [["yes", "0", "0"], ["NaN", "yes", "yes"]], [["yes", "0", "0"], ["yes", "no", "no"]]
     before, after = (
         "".join(json.dumps(dict(zip(("text", *fields.tags), ("x", *row), strict=True))) + "\n" for row in some)
         for some in rows

@@ -61,10 +61,6 @@ def test_a_byte_order_mark_crlf_and_empty_lines_do_no_harm():
     assert rows(b"\xef\xbb\xbfa,b\r\n\r\n1,2\r\n", "csv") == [Row(3, {"a": "1", "b": "2"})]
 
 
-def test_a_field_over_several_lines_counts_from_the_first():
-    assert rows(b'a,b\n"1\n2\n3",x\n4,y\n', "csv") == [Row(2, {"a": "1\n2\n3", "b": "x"}), Row(5, {"a": "4", "b": "y"})]
-
-
 BAD = {
     "not JSON": (b'{"a": 1\n{"a": 2}\n', "jsonl", 1, "JSON"),
     "no object": (b'{"a": 2}\n[1]\n', "jsonl", 2, "object"),

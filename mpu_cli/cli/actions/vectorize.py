@@ -33,6 +33,7 @@ from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches, languages_of, 
 from mpu_cli.text.fields import holder, value_of
 from mpu_cli.text.labels import Labels, is_thesaurus, read_labels, read_thesaurus
 from mpu_cli.text.records import (
+    EMPTY,
     MOST_SHOWN,
     Bad,
     Fields,
@@ -50,7 +51,6 @@ from mpu_cli.text.vectorizer import Vectorization, Vectorizer, check_directory, 
 _MOST_LISTED = 20  # bad records
 _MOST_NAMED = 3  # tags in a caution
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "vertical bars"}
-_EMPTY = {"nan", "NaN", "NaT", "None", "NULL", "null", "NA", "<NA>"}
 _VECTOR = re.compile("[01](?:[ ,]+[01])*")
 _PLAIN = re.compile(r"""\s*(?!\(['"])[^\s\[{<|]""")  # a text that is not a list
 
@@ -166,7 +166,7 @@ class VectorWriter:
         self.instances = self.annotations = self.empty = self.unknown = self.mended = 0
         self.languages: Counter[str] = Counter()  # of texts
         self.of_several: Counter[str] = Counter()  # tags that are the name of several labels
-        self.of_empty: Counter[str] = Counter()  # tags that other programs write for empty cells
+        self.of_labels: Counter[int] = Counter()  # annotations, by number
 
     def write(self, records: Iterable[Record]) -> None:
         """Write records."""
@@ -188,14 +188,13 @@ class VectorWriter:
     def _labels(self, batch: list[Record]) -> csr_array:
         of_records = [sorted(set(map(self._number, record.tags))) for record in batch]
         numbers, ends = list(chain(*of_records)), [0, *accumulate(map(len, of_records))]
+        self.of_labels.update(numbers)
         shape = (len(batch), len(self.labels) + 1)
         return csr_array((np.ones(len(numbers), bool), numbers, ends), shape=shape)
 
     def _number(self, tag: str) -> int:
         if self.labels.of_several and composed(tag) in self.labels.of_several:
             self.of_several[tag] += 1
-        if tag in _EMPTY:
-            self.of_empty[tag] += 1
         return self.labels.number(tag) or self.labels.add(tag)
 
     def _write_names(self, name: str, of_records: list[str | None]) -> None:
@@ -329,7 +328,8 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Mapping[int, tuple[str
         )
     elif is_new and len(fields.tags) > 1 and known >= {"0", "1"}:
         yield "0 and 1 are read as tags: a field of 0 and 1 is itself a tag only if --tags names only such fields"
-    if empty := [f"{tag!r} ({count:,})" for tag, count in writer.of_empty.most_common() if tag in known]:
+    names_of_empty = ((k, of_label[0]) for k, of_label in tags.items() if EMPTY.fullmatch(of_label[0]))
+    if empty := [f"{name!r} ({writer.of_labels[k]:,})" for k, name in names_of_empty]:
         yield f"tags that look like empty cells of a table are labels: {', '.join(empty)}; leave such cells empty"
     for separator, name in {" ": "blanks", **_SEPARATORS}.items():
         several = sorted(tag for tag in known if separator in tag)
