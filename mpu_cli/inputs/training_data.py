@@ -442,7 +442,7 @@ _FEWEST_IMPLIED, _SWAPPED = 20, 0.5  # below these, annotations do not reveal wh
 def _with_implications(data: TrainingData, implications: Implications, rules: str | Path) -> TrainingData:
     """Add rules for implied labels; mark implied labels among the annotations as verified by implication."""
     labels = data.labels
-    if not (is_kept(rules) or np.isin(data.ids, [*implications.next_broader()]).any()):
+    if not (is_kept(rules) or np.isin(data.ids, [*implications.next_broader()]).any() or implications.circle):
         _log.warning(f"{shown(rules)}: no label in the first (narrower) column is in the data; give other rules")
     now, swapped, n = implications.agreement(labels, data.ids)
     if n >= _FEWEST_IMPLIED and swapped >= _SWAPPED and swapped >= 2 * now:

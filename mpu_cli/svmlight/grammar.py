@@ -15,7 +15,7 @@ A file consists of lines that end in LF or CRLF. The last line need not end in e
 - A label that is repeated in its line counts once, and so does an index with the same value. An index with another
   value is an error, and so are labels such as ``0,1,1``, which are a vector rather than a list.
 - If labels are not wanted, anything else in their place (``-1``, ``?``, ``sport,arts``) is removed, if an index
-  follows.
+  follows or it is ``-1`` or ``?``.
 - A first line of three integers ``n d q`` is the header of an Extreme Classification Repository file: instances,
   features, labels. So is one of two, ``n q``, or ``n d`` of features alone. Comment lines may precede it. The file then
   has n instances, features from 0 to d - 1, and labels from 0 to q - 1.
@@ -51,7 +51,10 @@ _OTHER_LABELS = re.compile(rb"\n[0-9,]*+(?:[+.]|[ \t]++,|(?<=,)[ \t])")
 _NOT_DIGITS = re.compile(rb"[+ \t]+|\.0*")
 _WEIGHTED = rb"[^\s,#]++(?:,[0-9]++:[^\s,#]++)+"
 _NO_LABELS = re.compile(
-    rb"^(?:[^\s:,#]++(?:[ \t]*+,[ \t]*+[^\s:,#]++)*|" + _WEIGHTED + rb")(?=[ \t]++[0-9]++(?:[:\s#]|\Z))", re.MULTILINE
+    rb"^(?:(?:\?|-1)(?=[ \t\r]*+(?:#|$))|(?:[^\s:,#]++(?:[ \t]*+,[ \t]*+[^\s:,#]++)*|"
+    + _WEIGHTED
+    + rb")(?=[ \t]++[0-9]++(?:[:\s#]|\Z)))",
+    re.MULTILINE,
 )
 
 _COMPRESSED = re.compile(rb"(\x1f\x8b)|(BZh[1-9]1AY&SY)|(\xfd7zXZ)|(\x28\xb5\x2f\xfd)")

@@ -95,6 +95,7 @@ def told(file, caplog):
         ("2\t1\n", False),
         ("2 1\n1 3\n3 2\n", True),
         ("2 2\n3 1\n5 4\n", True),
+        ("2 2\n", True),
     ],
 )
 def test_rules_that_the_annotations_contradict_or_that_go_in_a_circle(told, rules, is_told):

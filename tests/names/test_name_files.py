@@ -42,10 +42,6 @@ def test_labels_count_from_one_or_from_zero(file):
     assert names_of(file("0\ta\n1\tb\n"), [1])[0] == ("a",)  # numbers are those of the data
 
 
-def test_more_names_than_labels_and_labels_without_a_name_are_no_error(file):
-    assert (len(names_of(file("a\n\nc\nd\n"))), len(names_of(file("1\ta\n9\tb\n")))) == (4, 2)
-
-
 @pytest.mark.parametrize("labels, said", [([1, 2, 3], "bases"), ([3, 4, 5], "bases"), ([2, 3], ""), ([2, 3, 4, 5], "")])
 def test_doubtful_names_are_warned_of(file, caplog, labels, said):
     names_of(file("2\ta\n3\tb\n4\tc\n"), labels)

@@ -9,7 +9,6 @@ from mpu_cli.svmlight.grammar import Reading, header_of, parse_line, plain_label
         (b"3,1 7:0.5 2:-1e-3\n", ([3, 1], [7, 2], [0.5, -1e-3])),
         (b"3\t2:1\t\t4:.5\r\n", ([3], [2, 4], [1.0, 0.5])),
         (b" 2:1 \n", ([], [2], [1.0])),
-        (b"\t2:1", ([], [2], [1.0])),
         (b"2:1 3:+4.", ([], [2, 3], [1.0, 4.0])),
         (b"5\n", ([5], [], [])),
         (b"1, 2.0\t,+3 4:1\r\n", ([1, 2, 3], [4], [1.0])),
@@ -45,6 +44,11 @@ def test_labels_are_written_plainly_on_any_line(written, plain):
 )
 def test_implicit_values(line, expected):
     assert parse_line(line, Reading(implicit_values=True)) == expected
+
+
+@pytest.mark.parametrize("line", [b"?", b"-1\r\n", b"? \n", b"-1 # x", b"a,b 1:1", b"? 1:1"])
+def test_labels_that_are_not_wanted(line):
+    assert parse_line(line, Reading(labels=False)) == ([], *parse_line(b" 1:1" * (b":" in line))[1:])
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ readings = st.builds(Reading, implicit_values=st.booleans(), labels=st.booleans(
 @example(b"1,0,1 5:1\n", Reading())
 @example(b"2,5 7:0.1 7:0.10000000001\n", Reading())
 @example(b"-1 2:1\n?\t2:1\nsport,arts 3:1\na, b 3:1\n3:0.5,4:1 5:1\n5,5 1:1\n", Reading(labels=False))
-@example(b"-1 2:1\n-1\n", Reading(labels=False))
+@example(b"-1 2:1\n-1\n? \r\n?# x\nx\n", Reading(labels=False))
 @example(b"1 2 3:1\n", Reading(labels=False))
 @example(b"1:0,5 2:0,7\n", Reading(labels=False))
 @settings(max_examples=examples(600), deadline=None)
