@@ -16,15 +16,8 @@ from mpu_cli.text.records import Fields, Record, RecordReader, Row, Table, clean
 
 _LINE_END = "\r\n"
 _AS_THEY_ARE = "surrogateescape"  # bytes that are not UTF-8, in bad records
-_WITH = {
-    "-1": "1",
-    "-1.0": "1.0",
-    "0": "1",
-    "0.0": "1.0",
-    "false": "true",
-    "no": "yes",
-    "n": "y",
-}  # values of a field that is a tag
+# Values of a field that is a tag.
+_WITH = {"-1": "1", "-1.0": "1.0", "0": "1", "0.0": "1.0", "false": "true", "no": "yes", "n": "y"}
 Reason = Literal["decided", "suggested", "implied"]
 
 

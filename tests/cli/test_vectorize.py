@@ -147,12 +147,16 @@ def test_an_accent_may_be_a_character_of_its_own(run, tmp_path, first):
     ("text", "words"),
     [
         ('text,tags\na,"x, y"\nb,"z, x"\n', "no ';' is in the tags of 2 records, and ',' is in 2: "),
-        (
-            "text,tags\na,x y\nb,x\nc,y\n",
-            "1 tag made of others, such as 'x y': if blanks separate these, --separator ' '",
-        ),
+        ("text,tags\na,x y\nb,x\nc,y\n", "such as 'x y': if blanks separate these, --separator ' '"),
         ('text,tags\na,"x, y"\nb,x\nc,y\nd,y\n', "such as 'x, y': if commas separate these, --separator ,"),
-        ("text,tags\na,x|y\nb,x\nc,y\nd,y\n", "such as 'x|y': if vertical bars separate these, --separator '|'"),
+        ('text,tags\na,"x y\nz"\nb,"z\nx"\n', "and '\\n' is in 2: if that separates them, --separator $'\\n'"),
+        ("text,tags\na,x\uff0cy\nb,y\nc,y\uff0cz\n", "--separator '\uff0c'"),
+        (
+            "text,tags\na,x / y;y\nb,x\n",
+            "1 tag made of others, such as 'x / y': if slashes separate these, --separator /",
+        ),
+        ('text,tags\na,"[Art, Law]"\nb,[Law]\nc,\nd,x\n', "2 tags in brackets, such as '[Art, Law]': "),
+        ("text,tags\na,Law &amp; Order;R&D;AT&T\n", "1 tag cut within an HTML entity, such as 'Law &amp': "),
         ("text,tags\na,0 1\nb,1 1\n", "the only tags are 0 and 1"),
         ("text,tags\na,nan\nb,[None];N/A;x\nc,nan\n", "are labels: 'nan' (2), 'N/A' (1), '[None]' (1); leave"),
         ("text,tags\na,\nb,\n", "no record has tags, so there is nothing to learn: the field 'tags' is empty"),

@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from html import unescape
 from itertools import accumulate, chain, filterfalse
 from operator import itemgetter
 from pathlib import Path
@@ -50,7 +51,10 @@ from mpu_cli.text.vectorizer import Vectorization, Vectorizer, check_directory, 
 
 _MOST_LISTED = 20  # bad records
 _MOST_NAMED = 3  # tags in a caution
-_SEPARATORS = {",": "commas", ";": "semicolons", "|": "vertical bars"}
+_SEPARATORS = {",": "commas", ";": "semicolons", "|": "vertical bars", "\n": "line ends"}
+_SEPARATORS |= {"\uff1b": "full-width semicolons", "\uff0c": "full-width commas", "\u3001": "ideographic commas"}
+_JOINTS = {" ": "blanks", **_SEPARATORS, "/": "slashes", "+": "plus signs", "::": "double colons"}
+_BRACKETS = re.compile(r"[\[({].*[\])}]")
 _VECTOR = re.compile("[01](?:[ ,]+[01])*")
 _PLAIN = re.compile(r"""\s*(?!\(['"])[^\s\[{<|]""")  # a text that is not a list
 
@@ -331,7 +335,19 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Mapping[int, tuple[str
     names_of_empty = ((k, of_label[0]) for k, of_label in tags.items() if EMPTY.fullmatch(of_label[0]))
     if empty := [f"{name!r} ({writer.of_labels[k]:,})" for k, name in names_of_empty]:
         yield f"tags that look like empty cells of a table are labels: {', '.join(empty)}; leave such cells empty"
-    for separator, name in {" ": "blanks", **_SEPARATORS}.items():
+    if 2 * len(lists := sorted(filter(_BRACKETS.fullmatch, known))) > len(known):
+        yield f"{counted(len(lists), 'tag')} in brackets, such as {lists[0]!r}: if these are lists, remove the brackets"
+    if fields.separator == ";" and (cut := [tag for tag in known if not unescape(f"{tag};").endswith(";")]):
+        yield f"{counted(len(cut), 'tag')} cut within an HTML entity, such as {min(cut)!r}: write characters instead"
+    other, count = max(((one, reader.cells[one]) for one in _SEPARATORS), key=itemgetter(1))
+    if not reader.separates and 3 * count > reader.cells[""] > 1:
+        option = quote(other) if other.isprintable() else f"${other!r}"
+        yield (
+            f"no {fields.separator!r} is in the tags of {counted(reader.cells[''], 'record')}, and {other!r} is in "
+            f"{count:,}: if that separates them, --separator {option}"
+        )
+        return
+    for separator, name in _JOINTS.items():
         several = sorted(tag for tag in known if separator in tag)
         joined = [tag for tag in several if known.issuperset(map(str.strip, tag.split(separator)))]
         if 2 * len(joined) > len(several):
@@ -340,12 +356,6 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Mapping[int, tuple[str
                 f"--separator {quote(separator)}"
             )
             return
-    other, count = max(((one, reader.cells[one]) for one in _SEPARATORS), key=itemgetter(1))
-    if not reader.separates and 3 * count > reader.cells[""] > 1:
-        yield (
-            f"no {fields.separator!r} is in the tags of {counted(reader.cells[''], 'record')}, and {other!r} is in "
-            f"{count:,}: if that separates them, --separator {quote(other)}"
-        )
 
 
 def _cautions(
