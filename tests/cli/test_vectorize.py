@@ -54,12 +54,6 @@ def test_the_first_of_several_fields_is_the_title(run, tmp_path):
     assert run.json(*command)["lead"] == "line"
 
 
-def test_a_label_that_no_record_has_is_not_counted_among_the_annotations(run, news, tmp_path):
-    (tmp_path / "names").write_text("Sport\nPolitics\nArt\n")
-    said = run("vectorize", news, "--labels", tmp_path / "names", "-o", tmp_path / "news.svm").stderr
-    assert said.startswith("80 instances with 80 annotations; 3 labels, ")
-
-
 def test_records_without_the_field_of_tags(run, news, tmp_path):
     news.write_text(news.read_text().replace('"tags"', '"subjects"'))
     result = run("vectorize", news, "-o", tmp_path / "news.svm")

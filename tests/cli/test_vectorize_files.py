@@ -116,7 +116,8 @@ def test_labels_by_a_file_of_names(source, tmp_path):
     report = vectorize(source, tmp_path / "a.svm", labels=tmp_path / "names")
     expected = ["Never", "", "Radio\tWireless", "Media", "", "Mathematics", "radio"]
     assert lines(tmp_path / "a.text" / "labels") == expected
-    assert (label_sets(tmp_path / "a.svm"), report["labels"]) == ([{3, 4}, {6}, {3}, set(), {3, 7}], 5)
+    assert label_sets(tmp_path / "a.svm") == [{3, 4}, {6}, {3}, set(), {3, 7}]
+    assert (report["annotations"], report["labels"]) == (6, 5)
     said = "\n".join(report["warnings"])
     assert "2 tags not among" in said and "'Mathematics'" in said and "from 6 on" in said
     assert "1 line" in said and "name of an earlier line" in said

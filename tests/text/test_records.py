@@ -55,7 +55,6 @@ def test_records_without_tags_and_ids():
 def test_tags_of_all_kinds():
     record = {"text": "", "tags": [" a ", "a", "", 2021, "A", "a  b", "a b"]}
     assert records(record)[0].tags == ("a", "2021", "A", "a  b", "a b")
-    assert records({"text": "", "tags": None})[0].tags == ()
 
 
 def test_control_characters_within_become_blanks():
