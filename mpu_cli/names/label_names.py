@@ -41,13 +41,12 @@ def without_brackets(text: str) -> str:
 Names = dict[int, tuple[str, ...]]
 
 _MOST_NAMES = 10**7
-_NO_NAMES = (
-    (  # the beginnings of some first lines in Turtle, RDF/XML and N-Triples
-        re.compile(r"\s*(?:@(?:prefix|base)\s|(?:PREFIX|BASE)\s+\S*\s*<|<\?xml|<rdf:RDF|<[^<>]+>\s+<[^<>]+>)"),
-        "this is RDF, not a name; `mpu vectorize --labels` reads it from a file called .ttl, .rdf, .nt or .jsonld",
-    ),
-    (re.compile(r"[0-9, ]*(?:\s[0-9]+:[-+.0-9eE]+)+\s*\Z"), "this is LIBSVM data, not a name; give the file of names"),
-)
+_NO_NAMES = {
+    # The beginnings of some first lines in Turtle, RDF/XML and N-Triples.
+    r"\s*(?:@(?:prefix|base)\s|(?:PREFIX|BASE)\s+\S*\s*<|<\?xml|<rdf:RDF|<[^<>]+>\s+<[^<>]+>)": "RDF, not a name; "
+    "`mpu vectorize --labels` reads it from a file called .ttl, .rdf, .nt or .jsonld",
+    r"[0-9, ]*(?:\s[0-9]+:[-+.0-9eE]+)+\s*\Z": "LIBSVM data, not a name; give the file of names",
+}
 _LOOKED_AT = 100
 _NUMBERED = re.compile(r"\s*[0-9]+\s*\t")
 
@@ -64,9 +63,9 @@ def parse_names(lines: Iterable[str], source: str, first: int = 1, is_ours: bool
     for place, line in enumerate(lines, 1):
         if place > _MOST_NAMES:
             raise InputError(source, f"has more than {_MOST_NAMES:,} lines; is this a file of names?")
-        for pattern, problem in _NO_NAMES:
-            if place <= _LOOKED_AT and not is_ours and pattern.match(line):
-                raise InputError(source, problem, place)
+        for pattern, what in _NO_NAMES.items():
+            if place <= _LOOKED_AT and not is_ours and re.match(pattern, line):
+                raise InputError(source, f"this is {what}", place)
         if is_numbered is None and line.strip():
             is_numbered = not is_ours and bool(_NUMBERED.match(line))
         if not is_numbered:

@@ -50,10 +50,9 @@ _LABELS = re.compile(rb"^" + _LABEL + rb"(?:[ \t]*+,[ \t]*+" + _LABEL + rb")*(?=
 _OTHER_LABELS = re.compile(rb"\n[0-9,]*+(?:[+.]|[ \t]++,|(?<=,)[ \t])")
 _NOT_DIGITS = re.compile(rb"[+ \t]+|\.0*")
 _WEIGHTED = rb"[^\s,#]++(?:,[0-9]++:[^\s,#]++)+"
+_TEXT = rb"[^\s:,#]++(?:[ \t]*+,[ \t]*+[^\s:,#]++)*"
 _NO_LABELS = re.compile(
-    rb"^(?:(?:\?|-1)(?=[ \t\r]*+(?:#|$))|(?:[^\s:,#]++(?:[ \t]*+,[ \t]*+[^\s:,#]++)*|"
-    + _WEIGHTED
-    + rb")(?=[ \t]++[0-9]++(?:[:\s#]|\Z)))",
+    rb"^(?:(?:\?|-1)(?=[ \t\r]*+(?:#|$))|(?:" + _TEXT + rb"|" + _WEIGHTED + rb")(?=[ \t]++[0-9]++(?:[:\s#]|\Z)))",
     re.MULTILINE,
 )
 

@@ -237,8 +237,7 @@ class Preamble:
         elif header.features is None and not extent.labels:  # only the features, with labels in another file
             numbers = {"feature": (features, header.labels)} if reading.labels else {}
         for name, (found, announced) in numbers.items():
-            is_wanted = reading.labels or name == "feature"
-            if is_wanted and announced is not None and found > announced:
+            if (reading.labels or name == "feature") and announced is not None and found > announced:
                 raise InputError(
                     getattr(streams.pair_of(source), f"{name}s", source),
                     f"the header declares {counted(announced, name)}, numbered from 0, but {name} {found - 1} "
