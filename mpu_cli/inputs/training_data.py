@@ -362,6 +362,9 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     if not file.features.nnz:
         why = "mpu vectorize found no known word in any text" if sidecars.measures else "is this a table of numbers?"
         _log.warning(f"{shown(sources.file)}: no instance has a feature, such as 1:0.5; {why}")
+    elif not file.features.indptr[1] and len(file) - 1 in file.labels[:1].indices:
+        first = f"the first instance has no feature, and label {len(file) - 1}, which is the number of the others"
+        _log.warning(f"{shown(sources.file)}: {first}: if its line is a heading, remove it: sed 1d")
     if sources.scores is None:
         return data
     scores = read_scores(sources.scores, len(data), data.ids, data.annotations, reading=reading, run=run)
@@ -474,10 +477,8 @@ def _warn_of_base(found: dict[str, np.ndarray], path: str, expected: dict[str, n
     for kind, numbers in found.items():
         shift = base_shift(numbers, expected[kind])
         if shift and len(np.unique(numbers)) > 1:  # a file for each label is no shift
-            _log.warning(
-                f"{shown(path)}: {kind} seem to be numbered from another base than those of {shown(source)}; "
-                f"renumber it: {RENUMBERED[kind] % shift}"
-            )
+            text = f"{kind} seem to be numbered from another base than those of {shown(source)}; renumber it"
+            _log.warning(f"{shown(path)}: {text}: {RENUMBERED[kind] % shift}")
 
 
 def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:
