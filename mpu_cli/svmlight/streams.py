@@ -15,7 +15,7 @@ from importlib import import_module
 from io import BufferedReader
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted, shown
@@ -496,9 +496,13 @@ def read_twice(
         yield lambda: opened(source)
         return
     with TemporaryFile() as spool:
-        with opened(source) as stream:
-            while data := stream.read(BLOCK_BYTES):
-                spool.write(data)
+        try:
+            with opened(source) as stream:
+                spool.writelines(iter(lambda: stream.read(BLOCK_BYTES), b""))
+            spool.flush()
+        except OSError as error:
+            spool.raw.close()  # or else the file would try again to write this when it is closed
+            raise MpuError(f"{gettempdir()}: cannot be written: {error.strerror}; choose another TMPDIR") from error
 
         def rewound() -> AbstractContextManager[Readable]:
             spool.seek(0)

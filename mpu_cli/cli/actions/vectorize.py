@@ -53,7 +53,6 @@ _MOST_LISTED = 20  # bad records
 _MOST_NAMED = 3  # tags in a caution
 _SEPARATORS = {",": "commas", ";": "semicolons", "|": "vertical bars", "\n": "line ends"}
 _SEPARATORS |= {"\uff1b": "full-width semicolons", "\uff0c": "full-width commas", "\u3001": "ideographic commas"}
-_JOINTS = {" ": "blanks", **_SEPARATORS, "/": "slashes", "+": "plus signs", "::": "double colons"}
 _BRACKETS = re.compile(r"[\[({].*[\])}]")
 _VECTOR = re.compile("[01](?:[ ,]+[01])*")
 _PLAIN = re.compile(r"""\s*(?!\(['"])[^\s\[{<|]""")  # a text that is not a list
@@ -347,7 +346,7 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Mapping[int, tuple[str
             f"{count:,}: if that separates them, --separator {option}"
         )
         return
-    for separator, name in _JOINTS.items():
+    for separator, name in {" ": "blanks", **_SEPARATORS, "/": "slashes", "+": "plus signs", "::": "colons"}.items():
         several = sorted(tag for tag in known if separator in tag)
         joined = [tag for tag in several if known.issuperset(map(str.strip, tag.split(separator)))]
         if 2 * len(joined) > len(several):
