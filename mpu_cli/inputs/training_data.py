@@ -40,7 +40,7 @@ from mpu_cli.review.decisions import label_text
 from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.grammar import DEFAULT_READING, RENUMBERED, Reading
+from mpu_cli.svmlight.grammar import DEFAULT_READING, RENUMBERED, VECTORS_AS_LISTS, Reading
 from mpu_cli.svmlight.reader import Dataset, no_labels, read
 from mpu_cli.svmlight.streams import Files, Source, bytes_of, files_of
 from mpu_cli.text.stored import Sidecars, Stored, packed
@@ -359,6 +359,11 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
         data = _with_complete(data, more)
     if not len(data.ids):
         raise no_labels(sources.file)
+    if len(ids) > 2 and all(set(str(label)) <= {"0", "1"} for label in ids):
+        shape = (
+            f"all labels consist of 0 and 1, such as {ids[-1]}; if they are vectors of 0 and 1, write lists of labels"
+        )
+        _log.warning(f"{shown(sources.file)}: {shape}: {VECTORS_AS_LISTS}")
     if not file.features.nnz:
         why = "mpu vectorize found no known word in any text" if sidecars.measures else "is this a table of numbers?"
         _log.warning(f"{shown(sources.file)}: no instance has a feature, such as 1:0.5; {why}")
@@ -459,8 +464,7 @@ def _with_implications(data: TrainingData, implications: Implications, rules: st
     return replace(data, implications=implications, verified=verified if verified.cells.nnz else data.verified)
 
 
-_FEWEST_FOR_BASE = 50  # instances: fewer do not show how often each number occurs
-_MOST_FOR_BASE = 10_000  # numbers: enough to show it
+_FEWEST_FOR_BASE, _MOST_FOR_BASE = 50, 10_000  # fewer instances do not show how often each occurs; as many numbers do
 
 
 def _numbers(data: Dataset, start: int, end: int) -> dict[str, np.ndarray]:

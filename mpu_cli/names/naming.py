@@ -175,9 +175,8 @@ class Naming:
             few = f"{len(by_number):,} lines have only {counted(len(texts), 'different name')}"
             _log.warning(f"{names.source}: {few}: is this a line for each instance? Line k should name label k")
         if self.file is None and len(labels):
-            _log.info(
-                f"{names.source} names {named:,} of {counted(len(labels), 'label')}", extra={"counts": {"named": named}}
-            )
+            found = f"{names.source} names {named:,} of {counted(len(labels), 'label')}"
+            _log.info(found, extra={"counts": {"named": named}})
         return names
 
 

@@ -50,11 +50,8 @@ _LABELS = re.compile(rb"^" + _LABEL + rb"(?:[ \t]*+,[ \t]*+" + _LABEL + rb")*(?=
 _OTHER_LABELS = re.compile(rb"\n[0-9,]*+(?:[+.]|[ \t]++,|(?<=,)[ \t])")
 _NOT_DIGITS = re.compile(rb"[+ \t]+|\.0*")
 _WEIGHTED = rb"[^\s,#]++(?:,[0-9]++:[^\s,#]++)+"
-_TEXT = rb"[^\s:,#]++(?:[ \t]*+,[ \t]*+[^\s:,#]++)*"
-_NO_LABELS = re.compile(
-    rb"^(?:(?:\?|-1)(?=[ \t\r]*+(?:#|$))|(?:" + _TEXT + rb"|" + _WEIGHTED + rb")(?=[ \t]++[0-9]++(?:[:\s#]|\Z)))",
-    re.MULTILINE,
-)
+_TEXT = rb"(?:[^\s:,#]++(?:[ \t]*+,[ \t]*+[^\s:,#]++)*|" + _WEIGHTED + rb")"
+_NO_LABELS = re.compile(rb"(?m)^(?:(?:\?|-1)(?=[ \t\r]*+(?:#|$))|" + _TEXT + rb"(?=[ \t]++[0-9]++(?:[:\s#]|\Z)))")
 
 _COMPRESSED = re.compile(rb"(\x1f\x8b)|(BZh[1-9]1AY&SY)|(\xfd7zXZ)|(\x28\xb5\x2f\xfd)")
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")  # suffixes that are read and written, in the order of these groups
@@ -177,6 +174,7 @@ RENUMBERED = {
     "features": r"perl -pe 's/\d+(?=:)/$&%+d/ge'",
     "labels": r"""perl -pe 's/^[\d+.]+(\s*,\s*[\d+.]+)*(?![^\s#])/join ",", map {$_%+d} split ",", $&/e'""",
 }
+VECTORS_AS_LISTS = "perl -pe 's/^[01]+(?!\\S)/join q(,), grep {substr $&, $_ - 1, 1} 1 .. length $&/e'"
 _COLON_MISSING = {  # advice if it was not meant as a list of labels
     False: "if it is a feature whose value 1 is omitted, add --implicit-values",
     True: "give each label a score, such as 3:0.91",

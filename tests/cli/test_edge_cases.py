@@ -22,9 +22,14 @@ def test_command(arguments, tmp_path):
 
 @pytest.mark.parametrize("command", ["train", "estimate-c", "suggest"])
 @pytest.mark.parametrize(
-    "data, said", [("8,5,3\n2,4,9\n5,8,1\n" * 8, "no instance has"), ("24,9,4\n" + "1 1:1\n2 2:1\n" * 12, "heading")]
+    "data, said",
+    [
+        ("8,5,3\n2,4,9\n5,8,1\n" * 8, "no instance has a feature"),
+        ("24,9,4\n" + "1 1:1\n2 2:1\n" * 12, "if its line is a heading"),
+        ("010 1:1\n011 2:1\n101 3:1\n000 4:1\n" * 6, "if they are vectors of 0 and 1"),
+    ],
 )
-def test_data_without_a_feature(run, file, command, data, said):
+def test_data_that_may_be_something_else(run, file, command, data, said):
     """Such as a table of whole numbers, whose lines are lists of labels."""
     assert said in run.ok(command, file(data, "table.csv")).stderr
 

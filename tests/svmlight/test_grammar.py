@@ -10,7 +10,6 @@ from mpu_cli.svmlight.grammar import Reading, header_of, parse_line, plain_label
         (b"3\t2:1\t\t4:.5\r\n", ([3], [2, 4], [1.0, 0.5])),
         (b" 2:1 \n", ([], [2], [1.0])),
         (b"2:1 3:+4.", ([], [2, 3], [1.0, 4.0])),
-        (b"5\n", ([5], [], [])),
         (b"1, 2.0\t,+3 4:1\r\n", ([1, 2, 3], [4], [1.0])),
         (b"3,7,3 5:1 4:2 5:1.0", ([3, 7], [5, 4], [1.0, 2.0])),
         (b"\r\n", ([], [], [])),
@@ -61,7 +60,6 @@ def test_labels_that_are_not_wanted(line):
         (b"10 5 3 1\n", None),
         (b"10 5 3:1\n", None),
         (b" 10 5 3\n", None),
-        (b"", None),
     ],
 )
 def test_header(line, expected):

@@ -37,7 +37,6 @@ readings = st.builds(Reading, implicit_values=st.booleans(), labels=st.booleans(
 @example(b"1,\n", Reading())
 @example(b"1,2:3\n", Reading())
 @example(b"1 2: 3:1\n", Reading())
-@example(b"1 2:\n", Reading())
 @example(b"1 1:1e\n", Reading())
 @example(b"1 1:1e+\n", Reading())
 @example(b"1 1:3.4028235677973366e38\n", Reading())
