@@ -44,7 +44,7 @@ def test_by_buttons_alone(page):
     assert page.text("#count") == "0 of 3 reviewed"
     page.click("#suggested li:nth-child(2) .no")
     page.click("#annotated li:nth-child(1) .no")
-    assert "your answer counts" in page.text("#annotated")
+    assert "your answer overrides the annotation" in page.text("#annotated")
     page.click("#next")
     page.click("#previous")
     page.click("#next-open")
