@@ -20,7 +20,6 @@ from mpu_cli.core.implications import Implications
 from mpu_cli.core.linear_model import rows_among
 from mpu_cli.core.loss import loss_named
 from mpu_cli.core.options import Options
-from mpu_cli.core.predictions import values_at
 from mpu_cli.core.problem import Problem, Verdict, VerifiedLabels, widened
 from mpu_cli.core.sample import Estimates
 from mpu_cli.core.selection import HyperParameters, TrainingResult
@@ -36,13 +35,12 @@ from mpu_cli.inputs.side_tables import (
 from mpu_cli.names.label_names import LabelNames, RecordIds
 from mpu_cli.names.naming import BESIDE, FILLED, Naming, find_broader, is_kept, read_implications, there
 from mpu_cli.review import decisions, matching
-from mpu_cli.review.decisions import label_text
 from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, RENUMBERED, VECTORS_AS_LISTS, Reading
 from mpu_cli.svmlight.reader import Dataset, no_labels, read
-from mpu_cli.svmlight.streams import Files, Source, bytes_of, files_of
+from mpu_cli.svmlight.streams import Source, bytes_of, files_of
 from mpu_cli.text.stored import Sidecars, Stored, packed
 
 if TYPE_CHECKING:
@@ -95,8 +93,6 @@ class TrainingData(Problem):
     review: matching.ReviewCounts | None = None
     implications: Implications | None = None  # which labels imply others, if there are rules
     scores: np.ndarray | None = None  # float32, shape (n, q): out-of-fold scores of another classifier, from 0 to 1
-    # Instances and labels, as written in files, filled in by `mpu suggest` and not yet verified: not annotated
-    filled_in: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def instances_of_file(self) -> int:
@@ -112,14 +108,6 @@ class TrainingData(Problem):
     def occurring(self) -> Columns:
         """The features that occur."""
         return Columns.occurring(self.features)
-
-    @property
-    def filled(self) -> csr_array | None:
-        """The cells that were filled in and not yet verified: bool, shape (n, q); None without a list of them."""
-        if self.filled_in is None:
-            return None
-        rows, labels = self.filled_in
-        return csr_array((np.ones(len(rows), bool), (rows, np.searchsorted(self.ids, labels))), shape=self.labels.shape)
 
     @property
     def never_annotated(self) -> np.ndarray:
@@ -323,8 +311,7 @@ def read_training_data(
 
 def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     reading, states = sources.reading, list(map(state_of, files_of(sources.file)))
-    if isinstance(sources.file, Files):
-        refuse_filled(sources.file, "several FILEs have their instances renumbered; learn from this file only")
+    refuse_filled(sources.file)
     ends: list[int] = []
     file = read(sources.file, reading, run, measures=sidecars.measures, ends=ends)
     for path, start, end in zip(files_of(sources.file)[1:], ends, ends[1:], strict=False):
@@ -336,11 +323,8 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     labels, ids = file.occurring_labels()
     names = sidecars.names_of(sources.naming, ids)
     data = TrainingData(features=file.features, labels=labels, ids=ids, names=names, sidecars=sidecars, states=states)
-    data = replace(data, filled_in=_filled_in(file, sources.file))
     if sources.reviewed:
         data = _with_reviews(data, sources, file)
-    if data.filled_in is not None:
-        data = _as_annotated(data, *data.filled_in)
     if sources.rules is not None:
         data = _with_implications(data, read_implications(sources.rules, data.names), sources.rules)
     if sources.same_fold is not None:
@@ -388,7 +372,7 @@ def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> Traini
     """
     decided = decisions.read(sources.reviewed, data.names, data.record_ids, file.labels)
     named = [] if data.names is None else [number for number, texts in data.names.by_number.items() if texts]
-    reviewed = matching.match(decided, file, sources.file, named, filled_in=data.filled_in)
+    reviewed = matching.match(decided, file, sources.file, named)
     if (refuted := reviewed.review.refuted) and not all(decided.checksums):
         _log.warning(
             f"{', '.join(decided.files)}: no to {counted(refuted, 'label')} of {shown(sources.file)}, which counts; "
@@ -397,51 +381,15 @@ def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> Traini
     return replace(data, **vars(reviewed))
 
 
-def refuse_filled(source: Source, reason: str) -> None:
-    """Raise InputError if a list of filled-in labels exists beside one of the data files."""
+def refuse_filled(source: Source) -> None:
+    """Raise InputError if `mpu suggest` has filled in labels of one of the data files: they are not annotations."""
     for file in files_of(source):
         if (path := there(file, FILLED)) is not None:
             raise InputError(
                 path,
-                f"lists the labels that were filled in in {shown(file)}, but {reason}, or on the file before it was "
-                "filled in; or move this list away, so that they count as annotated",
+                f"lists the labels of {shown(file)} that were filled in, which are not annotations: learn from the "
+                "file from before; or move this list away, so that they count as annotations",
             )
-
-
-def _filled_in(file: Dataset, source: Source) -> tuple[np.ndarray, np.ndarray] | None:
-    """Read the list of filled-in labels beside the file; return their instances and labels, or None if absent.
-
-    The list is a review file, as written by `mpu suggest`; only instances and labels are read.
-    Raises InputError (a line is not an instance with a label of the data).
-    """
-    path = None if isinstance(source, Files) else there(source, FILLED)
-    if path is None:
-        return None
-    cells = decisions.read_cells(path)
-    rows, labels = cells.instance, cells.label
-    inside = (rows < len(file)) & (labels < file.labels.shape[1]) & (labels >= 0)
-    inside[inside] = values_at(file.labels, rows[inside], labels[inside])
-    if len(wrong := np.flatnonzero(~inside)):
-        row, label = rows[wrong[0]] + 1, label_text(int(labels[wrong[0]]))
-        raise InputError(
-            path,
-            f"instance {row} of {shown(source)} does not have label {label}, which this line lists as filled in; "
-            "remove the line, or the whole list if it belongs to other data",
-            cells.lines[wrong[0]],
-        )
-    _log.info(f"{path}: {counted(len(rows), 'label')} of {shown(source)} filled in: not annotated")
-    return rows, labels
-
-
-def _as_annotated(data: TrainingData, rows: np.ndarray, labels: np.ndarray) -> TrainingData:
-    """Return the data without filled-in labels, except in complete instances, since people have checked these."""
-    columns = np.searchsorted(data.ids, labels)
-    verified = data.verified or VerifiedLabels.of(data.labels.shape)
-    is_open = values_at(verified.cells, rows, columns) == Verdict.UNKNOWN
-    taken = ~(is_open & (verified.instances[rows] == Verdict.FALSE))
-    filled = csr_array((np.ones(taken.sum(), bool), (rows[taken], columns[taken])), shape=data.labels.shape)
-    is_open &= taken
-    return replace(data, labels=csr_array(data.labels > filled), filled_in=(rows[is_open], labels[is_open]))
 
 
 _FEWEST_IMPLIED, _SWAPPED = 20, 0.5  # below these, annotations do not reveal whether the rules' columns are swapped
@@ -539,7 +487,7 @@ def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterDa
     cluster), DataError (too many labels), ClusterError (the cluster cannot be reached or used, or has failed).
     """
     files = [absolute(file) for file in files_of(sources.file)]  # refuses files that workers cannot read
-    refuse_filled(sources.file, "workers of a cluster treat all labels as annotated: train on one machine")
+    refuse_filled(sources.file)
     if sources.rules is not None:
         raise InputError(
             sources.rules,

@@ -362,7 +362,7 @@ class FillingIn:
     f1_after: float
 
 
-def worth_filling_in(listed: Cells, there: int, true: float, right: float) -> FillingIn:
+def worth_filling_in(listed: Cells, annotations: int, true: float) -> FillingIn:
     """Choose how many suggestions to fill in to maximise the expected F1 of the labels.
 
     A suggestion raises F1 if its probability exceeds F1 / 2: docs/method.md, "Missing labels".
@@ -370,11 +370,11 @@ def worth_filling_in(listed: Cells, there: int, true: float, right: float) -> Fi
     `listed`: suggestions, the most probable first.
 
     >>> listed = Cells(np.arange(3), np.arange(3), np.array([0.9, 0.8, 0.1], np.float32))
-    >>> best = worth_filling_in(listed, there=8, true=10.0, right=8.0)
+    >>> best = worth_filling_in(listed, annotations=8, true=10.0)
     >>> best.size, round(best.f1_before, 2), round(best.f1_after, 2)
     (2, 0.89, 0.97)
     """
-    hits = np.minimum(right + np.concatenate([[0], np.cumsum(listed.probabilities, dtype=float)]), true)
-    f1 = f1_score(hits, there + np.arange(len(hits)), true)
+    hits = np.minimum(annotations + np.concatenate([[0], np.cumsum(listed.probabilities, dtype=float)]), true)
+    f1 = f1_score(hits, annotations + np.arange(len(hits)), true)
     k = int(np.argmax(f1))
     return FillingIn(k, float(f1[0]), float(f1[k]))

@@ -464,9 +464,8 @@ class Suggestions:
     # ndarray or csr_array of float32, shape (n, q): Pr(y=1) of each label, given the features, out of fold, and, with
     # few labels, the other annotations
     probabilities: Predictions
-    # bool, shape (n, q): annotated, filled in or verified as true, and not verified as false
-    there: csr_array
-    added: csr_array  # bool, shape (n, q): those of `there` that were never annotated: verified, or filled in
+    there: csr_array  # bool, shape (n, q): annotated or verified as true, and not verified as false
+    added: csr_array  # bool, shape (n, q): those of `there` that were never annotated
     # `of_labels`, `of_all`: the numbers of missing labels, per label and in total; None if c is unknown
     of_labels: Count | None
     of_all: Count | None
@@ -484,19 +483,19 @@ def _not_found(of_all: Count, found: int, at_top: Count | None) -> Count:
     return by_c if at_top is None else Count(*map(max, vars(by_c).values(), vars(at_top).values()))
 
 
-def _with_right(remaining: Count, right: Count, right_before: float) -> Count:
-    """Return how many labels are missing: at least the right ones listed or filled in, as far as c allows."""
-    expected = max(remaining.expected, min(float(right.expected) + right_before, remaining.high))
+def _with_right(remaining: Count, right: Count) -> Count:
+    """Return how many labels are missing: at least the right ones listed, as far as c allows."""
+    expected = max(remaining.expected, min(float(right.expected), remaining.high))
     return replace(remaining, low=max(remaining.low, min(right.low, expected)), expected=expected)
 
 
-def _limited(right: Count, remaining: Count, right_before: float, undecided: Count | None) -> Count:
-    """Return how many suggestions are right: no more than labels are missing, less those already filled in.
+def _limited(right: Count, remaining: Count, undecided: Count | None) -> Count:
+    """Return how many suggestions are right: no more than labels are missing.
 
     `undecided`: the right ones at the top of a list before any decision, when c may be wrong: it limits what is right
     only if it leaves few labels.
     """
-    least, most, left = remaining.low, remaining.high, remaining.expected - right_before
+    least, most, left = remaining.low, remaining.high, remaining.expected
     if undecided is not None:
         least, most = max(least, undecided.low if undecided.low <= remaining.expected else 0.0), np.inf
     return Count(*map(min, vars(right).values(), (left, min(least, left), most)))
@@ -509,20 +508,16 @@ def find(
     choice: Choice,
     implications: Implications | None = None,
     run: Run = DEFAULT_RUN,
-    filled: csr_array | None = None,
 ) -> Suggestions:
     """List missing labels.
 
     `problem`: features are not needed. Verified cells are not listed again.
     `ids`: int, shape (q,): the label of each column, as written in files; ascending.
     `implications`: labels implied by other labels of the instance are not listed.
-    `filled`: bool, shape (n, q): labels that were filled in before, which are not listed again.
     """
     labels, estimates = problem.labels, evidence.estimates
     frequency = evidence.of_posteriors(labels)
     positive = frequency.positives(labels).astype(bool)
-    if filled is None:
-        filled = csr_array(positive.shape, dtype=bool)
     implied = None if implications is None else implications.implied(positive, ids, ids)
     if evidence.calibration is None:  # nothing is learned of labels without annotations and features
         learned = positive.sum(axis=0) > 0
@@ -541,29 +536,24 @@ def find(
         if estimates.is_known and claims.at_top is not None and claims.at_top.expected > remaining.expected:
             every = suggest(probabilities, positive, frequency, Choice(), implied)
             claims = claims.adding_up_to(float(remaining.expected), every.probabilities)
-        right_before = float(claims.expected_right(posterior_at(probabilities, frequency, *filled.nonzero())).expected)
-        right_before = min(right_before, float(remaining.expected))
         second = np.zeros(0, int) if problem.second is None else problem.second
         n_annotated = positive.nnz - positive[second].nnz
         if choice == Choice():  # half of the F1 before filling in
-            choice = replace(
-                choice, least=(n_annotated + right_before) / max(2 * n_annotated + filled.nnz + remaining.expected, 1)
-            )
-        left_out = filled if implied is None else csr_array(filled + implied)
-        listed = suggest(probabilities, positive, frequency, choice, left_out, claims.corrected)
+            choice = replace(choice, least=n_annotated / max(2 * n_annotated + remaining.expected, 1))
+        listed = suggest(probabilities, positive, frequency, choice, implied, claims.corrected)
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
         if is_by_decisions:
-            remaining = _with_right(remaining, right, right_before)
+            remaining = _with_right(remaining, right)
             of_all = Count(*(count + found for count in vars(remaining).values()))
         if estimates.is_known:
             undecided = claims.at_top if is_by_annotations and not is_by_decisions else None
-            right = _limited(right, remaining, right_before, undecided)
+            right = _limited(right, remaining, undecided)
         true = float(n_annotated + remaining.expected)
-        filling_in = worth_filling_in(listed, n_annotated + filled.nnz, true, n_annotated + right_before)
+        filling_in = worth_filling_in(listed, n_annotated, true)
     return Suggestions(
         probabilities=probabilities,
-        there=csr_array(positive + filled),
-        added=csr_array((positive > labels) + filled),
+        there=positive,
+        added=csr_array(positive > labels),
         of_labels=of_labels if estimates.is_known else None,
         of_all=of_all if estimates.is_known else None,
         found=found,

@@ -63,13 +63,11 @@ def match(
     data: Dataset,
     source: Source,
     also: Sequence[int] = (),
-    filled_in: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Reviewed:
     """Match decisions with data. Labels that they found missing, and that have been added since, are not annotations.
 
     `source`: the file of the data, as the user named it.
     `also`: labels to which decisions apply even if they are never true.
-    `filled_in`: instances and labels of `data` that were filled in, and not annotated.
     Raises InputError (a review file has the checksum of other data, or an instance that does not exist in the data).
 
     Of two instances, the first has label 3. By decision, label 5 is also true for it, and no other label.
@@ -102,9 +100,6 @@ def match(
     column = np.searchsorted(ids, decisions.label)
     is_annotated = np.zeros(len(decisions), bool)
     is_annotated[has_column] = values_at(labels, decisions.instance[has_column], column[has_column])
-    if filled_in is not None:
-        cells = [rows << 32 | numbers for rows, numbers in ((decisions.instance, decisions.label), filled_in)]
-        is_annotated &= ~np.isin(*cells)
     was_missing = ~np.isnan(np.fmax(decisions.chance, decisions.probability)) | (decisions.origin == HowDecided.ADDED)
     added = is_annotated & decisions.verdict & was_missing
     labels = csr_array(labels > csr_array((added[added], (decisions.instance[added], column[added])), labels.shape))

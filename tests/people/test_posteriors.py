@@ -84,14 +84,13 @@ def test_what_is_complete_is_not_missing_and_what_is_found_is():
 
 
 @settings(deadline=None)
-@given(st.lists(st.floats(0, 1, width=32), max_size=30), st.integers(1, 40), st.floats(0, 40), st.floats(0, 1))
-def test_filling_in_ends_where_expected_f1_is_largest(values, there, missing, share):
+@given(st.lists(st.floats(0, 1, width=32), max_size=30), st.integers(1, 40), st.floats(0, 40))
+def test_filling_in_ends_where_expected_f1_is_largest(values, there, missing):
     probabilities = np.sort(np.array(values, np.float32))[::-1]
     listed = Cells(np.arange(len(values)), np.arange(len(values)), probabilities)
-    right = share * there
-    best = worth_filling_in(listed, there, right + missing, right)
+    best = worth_filling_in(listed, there, there + missing)
     f1 = [
-        2 * (right + min(probabilities[:size].sum(dtype=float), missing)) / (there + size + right + missing)
+        2 * (there + min(probabilities[:size].sum(dtype=float), missing)) / (2 * there + size + missing)
         for size in range(len(values) + 1)
     ]
     assert best.f1_after == pytest.approx(max(f1)) and best.f1_after <= 1

@@ -162,7 +162,7 @@ def suggest(sources: Sources, outputs: Outputs, options: Options, choice: Choice
         model, result = train(data, asked, run, hold_out_all=True)
         evidence = Evidence.of_training(result, data)
     warnings = data.warnings(evidence.estimates)
-    found = find(evidence, data, data.ids, choice, data.implications, run, data.filled)
+    found = find(evidence, data, data.ids, choice, data.implications, run)
     if outputs.fill and outputs.target is not None:
         most = found.filling_in.size if choice == Choice() else None
         filled = write_filled(sources.file, outputs.target, data, found, most, outputs.fill_implied)
