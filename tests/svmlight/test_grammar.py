@@ -55,7 +55,6 @@ def test_labels_that_are_not_wanted(line):
     [
         (b"10 5 3\n", (10, 5, 3)),
         (b"10\t5  3 \r\n", (10, 5, 3)),
-        (b"10 5 3", (10, 5, 3)),
         (b"10 5\n", (10, None, 5)),
         (b"10 5 3 1\n", None),
         (b"10 5 3:1\n", None),

@@ -26,7 +26,6 @@ readings = st.builds(Reading, implicit_values=st.booleans(), labels=st.booleans(
 @example(b"1 1:1-2\n", Reading())
 @example(b"1 1:1e1-2\n", Reading())
 @example(b"1 1:-+2\n", Reading())
-@example(b"1 1:1-.5\n", Reading())
 @example(b"1 1:.\n", Reading())
 @example(b"", Reading())
 @example(b"\r", Reading())
