@@ -38,7 +38,7 @@ from mpu_cli.review import decisions, matching
 from mpu_cli.runtime.files import State, state_of
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.grammar import DEFAULT_READING, RENUMBERED, VECTORS_AS_LISTS, Reading
+from mpu_cli.svmlight.grammar import DEFAULT_READING, MAX_ID, RENUMBERED, VECTORS_AS_LISTS, Reading
 from mpu_cli.svmlight.reader import Dataset, no_labels, read
 from mpu_cli.svmlight.streams import Source, bytes_of, files_of
 from mpu_cli.text.stored import Sidecars, Stored, packed
@@ -315,7 +315,7 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     ends: list[int] = []
     file = read(sources.file, reading, run, measures=sidecars.measures, ends=ends)
     for path, start, end in zip(files_of(sources.file)[1:], ends, ends[1:], strict=False):
-        _warn_of_base(_numbers(file, start, end), path, _numbers(file, 0, ends[0]), files_of(sources.file)[0])
+        _warn_of_base(_numbers(file, start, end), path, _numbers(file, 0, ends[0]), files_of(sources.file)[0], True)
     for path, state in zip(files_of(sources.file), states, strict=True):
         now = state_of(path)
         if state is not None and now is not None and now[0] != state[0]:  # the time alone may be changed by a copy
@@ -388,7 +388,7 @@ def refuse_filled(source: Source) -> None:
             raise InputError(
                 path,
                 f"lists the labels of {shown(file)} that were filled in, which are not annotations: learn from the "
-                "file from before; or move this list away, so that they count as annotations",
+                "file that mpu suggest has read; or move this list away, so that they count as annotations",
             )
 
 
@@ -420,15 +420,27 @@ def _numbers(data: Dataset, start: int, end: int) -> dict[str, np.ndarray]:
     found = {}
     for kind, rows in {"labels": data.labels, "features": data.features}.items():
         step = (rows.indptr[end] - rows.indptr[start]) // _MOST_FOR_BASE
-        found[kind] = rows[start : end : max(step, 1)].indices[: (end - start >= _FEWEST_FOR_BASE) * rows.nnz]
+        numbers = rows.indices[rows.indptr[start] : rows.indptr[end]]
+        some = np.append(rows[start : end : max(step, 1)].indices, numbers.min(initial=MAX_ID))
+        found[kind] = some[: (end - start >= _FEWEST_FOR_BASE) * len(numbers)]
     return found
 
 
-def _warn_of_base(found: dict[str, np.ndarray], path: str, expected: dict[str, np.ndarray], source: Source) -> None:
-    """Warn if the numbers in a file seem to have another base than those in another."""
+def _warn_of_base(
+    found: dict[str, np.ndarray],
+    path: str,
+    expected: dict[str, np.ndarray],
+    source: Source,
+    may_be_sorted: bool = False,
+) -> None:
+    """Warn if the numbers in a file seem to have another base than those in another.
+
+    `may_be_sorted`: whether both may be parts of data sorted by label: then only one of them has the number 0.
+    """
     for kind, numbers in found.items():
         shift = base_shift(numbers, expected[kind])
-        if shift and len(np.unique(numbers)) > 1:  # a file for each label is no shift
+        is_part = may_be_sorted and (0 in numbers) == (0 in expected[kind])
+        if shift and not is_part and len(np.unique(numbers)) > 1:  # a file for each label is no shift
             text = f"{kind} seem to be numbered from another base than those of {shown(source)}; renumber it"
             _log.warning(f"{shown(path)}: {text}: {RENUMBERED[kind] % shift}")
 

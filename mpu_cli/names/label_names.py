@@ -45,7 +45,7 @@ _NO_NAMES = {
     # The beginnings of some first lines in Turtle, RDF/XML and N-Triples.
     r"\s*(?:@(?:prefix|base)\s|(?:PREFIX|BASE)\s+\S*\s*<|<\?xml|<rdf:RDF|<[^<>]+>\s+<[^<>]+>)": "RDF, not a name; "
     "`mpu vectorize --labels` reads it from a file called .ttl, .rdf, .nt or .jsonld",
-    r"[0-9, ]*(?:\s[0-9]+:[-+.0-9eE]+)+\s*\Z": "LIBSVM data, not a name; give the file of names",
+    r"[0-9, ]*(?: [0-9]+:[-+.0-9eE]+){2,}\s*\Z": "LIBSVM data, not a name; give the file of names",
 }
 _LOOKED_AT = 100
 _NUMBERED = re.compile(r"\s*[0-9]+\s*\t")
@@ -82,12 +82,21 @@ def parse_names(lines: Iterable[str], source: str, first: int = 1, is_ours: bool
             names[number] = _fields(rest)
     if is_numbered is None:
         raise InputError(source, "there is no name in it; line k should name label k")
-    texts = [] if is_numbered or is_ours else list(filter(None, names.values()))
+    if not (is_numbered or is_ours):
+        _refuse_misplaced_numbers(list(filter(None, names.values())), first, source)
+    return names, is_numbered
+
+
+def _refuse_misplaced_numbers(texts: list[tuple[str, ...]], first: int, source: str) -> None:
+    """Raise InputError if a column, perhaps below its name, has the number of each label, but line k not that of k."""
     for column in (0, 1):
-        if len(texts) > 1 and all(len(of) > 1 and is_number(of[column]) and not uri_of(of) for of in texts[1:]):
+        cells = [of[column] for of in texts if len(of) > 1]
+        numbers = [as_number(cell) for cell in cells[bool(cells) and not is_number(cells[0]) :]]
+        found, in_order = {*numbers}, list(range(first, first + len(texts)))
+        are_all = found in ({*range(len(numbers))}, {*range(1, len(numbers) + 1)})
+        if are_all and len(numbers) >= max(len(texts) - 1, 2) and numbers != in_order:
             problem = "the number of a label is in each line, but not always first; remove a heading by sed 1d, or "
             raise InputError(source, problem + r"swap the columns: awk -F '\t' -v OFS='\t' '{print $2, $1}'")
-    return names, is_numbered
 
 
 def _fields(line: str) -> tuple[str, ...]:

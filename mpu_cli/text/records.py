@@ -246,8 +246,7 @@ class Record:
 
 # What other programs write for an empty cell or list.
 EMPTY = re.compile(r"[-.?]*|\\N|set\(\)|[\[(<#]?(?:nan|nat|none|null|n/?a)[\])>]?", re.IGNORECASE)
-_FLAGS = dict.fromkeys(("0", "0.0", "-1", "-1.0", "false", "no", "n", ""), False)
-_FLAGS |= dict.fromkeys(("1", "1.0", "true", "yes", "y", "x"), True)
+_FLAGS = dict.fromkeys(("0", "0.0", "false", "no", ""), False) | dict.fromkeys(("1", "1.0", "true", "yes", "x"), True)
 
 
 def flag(value: object) -> bool | None:

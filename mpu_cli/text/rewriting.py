@@ -16,8 +16,7 @@ from mpu_cli.text.records import Fields, Record, RecordReader, Row, Table, clean
 
 _LINE_END = "\r\n"
 _AS_THEY_ARE = "surrogateescape"  # bytes that are not UTF-8, in bad records
-# Values of a field that is a tag.
-_WITH = {"-1": "1", "-1.0": "1.0", "0": "1", "0.0": "1.0", "false": "true", "no": "yes", "n": "y"}
+_WITH = {"0": "1", "0.0": "1.0", "false": "true", "no": "yes"}  # values of a field that is a tag
 Reason = Literal["decided", "suggested", "implied"]
 
 

@@ -90,7 +90,7 @@ def test_a_second_file_may_seem_to_be_numbered_from_another_base(run, problem, t
     more = write(tmp_path / "more.svm", X[400:], Y[400:] * [True, True, False])
     args = ("train", problem[3], *second, more, "--c", 0.5, *FAST, "-o", tmp_path / "m.mpu")
     assert "another base" not in run.ok(*args).stderr
-    more.write_text(re.sub(pattern, lambda found: str(int(found[0]) + 1), more.read_text()))
+    more.write_text(re.sub(pattern, lambda found: str(int(found[0]) + (1 if second else -1)), more.read_text()))
     assert f"{more}: {kind} seem to be numbered from another base than those of {problem[3]}; " in run.ok(*args).stderr
     more.write_text("".join(more.read_text().splitlines(keepends=True)[:40]))  # too few to tell
     assert "another base" not in run.ok(*args).stderr

@@ -151,8 +151,8 @@ def test_an_accent_may_be_a_character_of_its_own(run, tmp_path, first):
         ('text,tags\na,"x y\nz"\nb,"z\nx"\n', "and '\\n' is in 2: if that separates them, --separator $'\\n'"),
         ("text,tags\na,x\uff0cy\nb,y\nc,y\uff0cz\n", "--separator '\uff0c'"),
         (
-            "text,tags\na,x / y;y\nb,x\n",
-            "1 tag made of others, such as 'x / y': if slashes separate these, --separator /",
+            "text,tags\na,x / y;y\nb,x;y / x\n",
+            "2 tags made of others, such as 'x / y': if slashes separate these, --separator /",
         ),
         ('text,tags\na,"[Art, Law]"\nb,[Law]\nc,\nd,x\n', "2 tags in brackets, such as '[Art, Law]': "),
         ("text,tags\na,Law &amp; Order;R&D;AT&T\n", "1 tag cut within an HTML entity, such as 'Law &amp': "),

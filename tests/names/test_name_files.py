@@ -19,6 +19,8 @@ FORMS = {
     "further names": ("news\tthe news\t\tnews\nsport\n", {1: ("news", "the news"), 2: ("sport",)}),
     "numbers": ("7\tsport\tgames\n\n0\tnews\n3\t\n", {7: ("sport", "games"), 0: ("news",), 3: ()}),
     "numbers and nothing else": ("2005\n2006\n", {1: ("2005",), 2: ("2006",)}),
+    "notations": ("A\t330\nB\t340\n", {1: ("A", "330"), 2: ("B", "340")}),
+    "numbered ratios": ("1\tB\n2\t16:9\n", {1: ("B",), 2: ("16:9",)}),
     "years with URIs": ("<urn:a>\tBC\n<urn:b>\t2005\n", {1: ("BC", "urn:a"), 2: ("2005", "urn:b")}),
     "no name at all": ("\t\n\t\n\tb\n", {1: (), 2: (), 3: ()}),
 }

@@ -75,9 +75,7 @@ def test_a_tag_in_brackets_is_a_tag(text):
     assert records({"text": "", "tags": text})[0].tags == (text,)
 
 
-@pytest.mark.parametrize(
-    "values", [(1, 0), ("1", "0"), (True, False), ("x", ""), ("1.0", "NaN"), ("TRUE", "N/A"), (1, -1), ("Y", "N")]
-)
+@pytest.mark.parametrize("values", [(1, 0), ("1", "0"), (True, False), ("x", ""), ("1.0", "NaN"), ("TRUE", "N/A")])
 @pytest.mark.parametrize("named", [False, True])
 def test_fields_of_0_and_1_are_tags(values, named):
     yes, no = values

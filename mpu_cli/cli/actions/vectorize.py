@@ -329,8 +329,10 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Mapping[int, tuple[str
             "the only tags are 0 and 1: if they mark the true tags of a list, write the names of these, or a "
             "field of 0 and 1 for each"
         )
-    elif is_new and len(fields.tags) > 1 and known >= {"0", "1"}:
-        yield "0 and 1 are read as tags: a field of 0 and 1 is itself a tag only if --tags names only such fields"
+    for no, yes in (("0", "1"), ("-1", "1"), ("N", "Y")):
+        if is_new and not fields.are_tags and len(fields.tags) > 1 and known >= {no, yes}:
+            only = "a field of 0 and 1 is itself a tag only if --tags names only such fields"
+            yield f"{no} and {yes} are read as tags: {only}"
     names_of_empty = ((k, of_label[0]) for k, of_label in tags.items() if EMPTY.fullmatch(of_label[0]))
     if empty := [f"{name!r} ({writer.of_labels[k]:,})" for k, name in names_of_empty]:
         yield f"tags that look like empty cells of a table are labels: {', '.join(empty)}; leave such cells empty"
@@ -349,7 +351,7 @@ def _of_tags(reader: _Reader, writer: VectorWriter, tags: Mapping[int, tuple[str
     for separator, name in {" ": "blanks", **_SEPARATORS, "/": "slashes", "+": "plus signs", "::": "colons"}.items():
         several = sorted(tag for tag in known if separator in tag)
         joined = [tag for tag in several if known.issuperset(map(str.strip, tag.split(separator)))]
-        if 2 * len(joined) > len(several):
+        if 2 * len(joined) > (len(several) if separator in {" ", *_SEPARATORS} else max(len(several), 3)):
             yield (
                 f"{counted(len(joined), 'tag')} made of others, such as {joined[0]!r}: if {name} separate these, "
                 f"--separator {quote(separator)}"
