@@ -427,20 +427,16 @@ def _numbers(data: Dataset, start: int, end: int) -> dict[str, np.ndarray]:
 
 
 def _warn_of_base(
-    found: dict[str, np.ndarray],
-    path: str,
-    expected: dict[str, np.ndarray],
-    source: Source,
-    may_be_sorted: bool = False,
+    found: dict[str, np.ndarray], path: str, expected: dict[str, np.ndarray], source: Source, are_parts: bool = False
 ) -> None:
     """Warn if the numbers in a file seem to have another base than those in another.
 
-    `may_be_sorted`: whether both may be parts of data sorted by label: then only one of them has the number 0.
+    `are_parts`: whether both may be parts of data sorted by label: then only one of them has the number 0.
     """
     for kind, numbers in found.items():
         shift = base_shift(numbers, expected[kind])
-        is_part = may_be_sorted and (0 in numbers) == (0 in expected[kind])
-        if shift and not is_part and len(np.unique(numbers)) > 1:  # a file for each label is no shift
+        are_sorted = are_parts and (0 in numbers) == (0 in expected[kind])
+        if shift and not are_sorted and len(np.unique(numbers)) > 1:  # a file for each label is no shift
             text = f"{kind} seem to be numbered from another base than those of {shown(source)}; renumber it"
             _log.warning(f"{shown(path)}: {text}: {RENUMBERED[kind] % shift}")
 
