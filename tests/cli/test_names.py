@@ -163,6 +163,7 @@ def test_what_commands_write_of_labels_called_by_numbers_is_read_back(run, folde
     (folder / "rules").write_text("music\tnews\nnews\t2 (1)\n")
     run.ok("estimate-c", "x.svm", "--per-label", "--folds", "2", "--labels", "tags", "-o", "c.txt")
     run.ok(*SUGGEST[:-1], "out.svm", "--format", "svm", "--top", "1", "--implied", "rules", "--c", "c.txt")
+    (folder / "out.filled").unlink()  # otherwise training is refused
     for names in (("--labels", "tags"), ()):  # beside the copy, there are none
         run.ok("train", "out.svm", *QUICK[2:], "--c", "c.txt", *names)
     run.ok("review", "out.svm", "--labels", "tags", "-o", "page.html")
