@@ -314,8 +314,10 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     refuse_filled(sources.file)
     ends: list[int] = []
     file = read(sources.file, reading, run, measures=sidecars.measures, ends=ends)
-    for path, start, end in zip(files_of(sources.file)[1:], ends, ends[1:], strict=False):
-        _warn_of_base(_numbers(file, start, end), path, _numbers(file, 0, ends[0]), files_of(sources.file)[0], True)
+    first, *others = files_of(sources.file)
+    of_first = _numbers(file, 0, ends[0]) if others else {}
+    for path, start, end in zip(others, ends, ends[1:], strict=False):
+        _warn_of_base(_numbers(file, start, end), path, of_first, first, True)
     for path, state in zip(files_of(sources.file), states, strict=True):
         now = state_of(path)
         if state is not None and now is not None and now[0] != state[0]:  # the time alone may be changed by a copy
@@ -352,8 +354,8 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
         why = "mpu vectorize found no known word in any text" if sidecars.measures else "is this a table of numbers?"
         _log.warning(f"{shown(sources.file)}: no instance has a feature, such as 1:0.5; {why}")
     elif not file.features.indptr[1] and len(file) - 1 in file.labels[:1].indices:
-        first = f"the first instance has no feature, and label {len(file) - 1}, which is the number of the others"
-        _log.warning(f"{shown(sources.file)}: {first}: if its line is a heading, remove it: sed 1d")
+        heading = f"the first instance has no feature, and label {len(file) - 1}, which is the number of the others"
+        _log.warning(f"{shown(sources.file)}: {heading}: if its line is a heading, remove it: sed 1d")
     if sources.scores is None:
         return data
     scores = read_scores(sources.scores, len(data), data.ids, data.annotations, reading=reading, run=run)

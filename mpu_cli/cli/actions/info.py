@@ -50,7 +50,7 @@ class _Described:
                 "estimated": bool(options.get("c_estimated")),  # and not set
                 "known": options.get("c_known", True),
                 "assumption": options.get("c_assumption"),  # if c was estimated from annotations alone
-                "interval": options.get("c_by_people", {}).get("interval", options.get("c_interval")),
+                "interval": options.get("c_interval"),
             },
             "thresholds": {"lowest": float(thresholds.min()), "highest": float(thresholds.max())},
             "options": {name: value for name, value in options.items() if name not in _ELSEWHERE},
