@@ -98,8 +98,8 @@ def function_words(language: str | None) -> frozenset[str]:
 
 
 def languages_of(texts: Iterable[str]) -> Counter[str]:
-    """Count texts by language, skipping those whose language is unclear."""
-    return Counter(filter(None, map(language_of, texts)))
+    """Count texts by language, those whose language is unclear by an empty text."""
+    return Counter(language_of(text) or "" for text in texts)
 
 
 def of_collection(texts: Iterable[str]) -> tuple[str, ...]:
@@ -107,18 +107,18 @@ def of_collection(texts: Iterable[str]) -> tuple[str, ...]:
 
     Languages without a stemmer are left out. Texts of unclear language count as texts.
     """
-    counts = Counter(language_of(text) or "" for text in texts)
+    counts = languages_of(texts)
     least = _LEAST_TEXTS * counts.total()
     return tuple(language for language, count in counts.most_common() if count >= least and language in LANGUAGES)
 
 
-def strangers(counts: Counter[str], languages: Sequence[str], texts: int) -> str | None:
+def strangers(counts: Counter[str], languages: Sequence[str]) -> str | None:
     """Return a warning about texts in languages without stems, if they are at least a twentieth of all.
 
     Counts are as from `languages_of`. Without `languages`, return None: the languages seen are unknown.
     """
-    others = [(language, count) for language, count in counts.most_common() if language not in languages]
-    count = sum(count for _, count in others)
+    others = [(language, count) for language, count in counts.most_common() if language not in ("", *languages)]
+    count, texts = sum(count for _, count in others), counts.total()
     if not languages or count < max(1, _LEAST_TEXTS * texts):
         return None
     listed = ", ".join(f"{language} {count:,}" for language, count in others)

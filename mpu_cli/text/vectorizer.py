@@ -1,7 +1,7 @@
 """The vectoriser: scikit-learn's counting, fitted in one pass over texts that may not fit in memory; its directory."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,6 @@ from mpu_cli.text.analyzer import (
     of_collection,
 )
 from mpu_cli.text.labels import Labels, read_labels
-from mpu_cli.text.records import Fields
 from mpu_cli.text.stored import Stored, from_one
 
 _LEAST_MERGED = 1 << 20
@@ -282,15 +281,6 @@ def _hashes_of(options: TextOptions) -> Callable[[list[str]], Any]:
     return lambda texts: hasher.transform(map(analyzer, texts)) if texts else csr_array((0, width), dtype=np.float32)
 
 
-@dataclass(frozen=True)
-class Vectorization:
-    """The vectoriser, labels and fields of an existing data file."""
-
-    vectorizer: Vectorizer
-    labels: Labels
-    fields: Fields
-
-
 def check_directory(path: Path) -> None:
     """Raise MpuError if a directory is a file, or contains files that this program has not written."""
     if not path.exists() and not path.is_symlink():
@@ -301,8 +291,8 @@ def check_directory(path: Path) -> None:
         raise MpuError(f"{path}: contains other files ({foreign[0]}); choose another name for -o")
 
 
-def read_vectorization(like: str | Path) -> Vectorization:
-    """Read the vectoriser, labels and fields of a data file.
+def read_vectorization(like: str | Path) -> tuple[Vectorizer, Labels]:
+    """Read the vectoriser and the labels of a data file.
 
     `like`: the data file (only its directory is read), or its directory.
     Raises InputError (the directory is missing or damaged).
@@ -321,21 +311,18 @@ def read_vectorization(like: str | Path) -> Vectorization:
         labels.broader = naming.read_implications(path / naming.BROADER)
     if (path / naming.DEPRECATED).is_file():
         labels.deprecated = [number for line in text_lines(path / naming.DEPRECATED) if (number := as_number(line))]
-    return Vectorization(Vectorizer.of(kept), labels, kept.fields)
+    return Vectorizer.of(kept), labels
 
 
-def write_directory(
-    path: Path, vectorization: Vectorization, content: stored.Content, records: stored.Records | None
-) -> None:
+def write_directory(path: Path, kept: Stored, labels: Labels) -> None:
     """Write all files except ``ids`` and ``groups`` into an existing directory."""
-    vectorizer, labels = vectorization.vectorizer, vectorization.labels
-    stored.save(path, replace(vectorizer.stored(), fields=vectorization.fields, content=content, records=records))
+    stored.save(path, kept)
     (path / naming.LABELS).write_text(as_a_file(labels.lines()), encoding="utf-8", newline="\n")
     if labels.broader:
         (path / naming.BROADER).write_text(labels.broader.lines())
     if labels.deprecated:
         (path / naming.DEPRECATED).write_text("".join(f"{number}\n" for number in labels.deprecated))
-    vectors = vectorizer.transform_names(labels.names)
+    vectors = Vectorizer.of(kept).transform_names(labels.names)
     named = np.flatnonzero(np.diff(vectors.indptr))
     entries = np.ones(len(named), bool), named + 1, np.arange(len(named) + 1)
     numbers = csr_array(entries, shape=(len(named), len(labels) + 1))

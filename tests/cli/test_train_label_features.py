@@ -54,8 +54,8 @@ def test_the_prior_is_recorded_and_chosen(run, texts):
 def test_a_file_of_label_features_does_the_same(run, texts):
     run("train", texts / "notes.svm", *QUICK, "--prior", 15)
     of_names = run.ok("predict", texts / "notes.mpu", texts / "notes.svm", "--format", "scores").stdout
-    vectorization = read_vectorization(texts / "notes.svm")
-    vectors = vectorization.vectorizer.transform_names(vectorization.labels.names)
+    vectorizer, labels = read_vectorization(texts / "notes.svm")
+    vectors = vectorizer.transform_names(labels.names)
     rows = (" ".join(f"{j + 1}:{x!r}" for j, x in zip(row.indices, row.data.tolist(), strict=True)) for row in vectors)
     file = texts / "vectors.svm"
     file.write_text("".join(f"{k} {row}\n" for k, row in enumerate(rows, 1)))

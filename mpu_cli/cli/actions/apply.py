@@ -123,12 +123,13 @@ def command(
     data = str(_data_beside(source)) if data is None else data
     inputs = {"RECORDS": source, "--suggestions": suggestions, "--data": data, "--reviewed": reviewed}
     refuse_overlaps(inputs, {"--output": output})
-    vectorization = read_vectorization(data)
+    vectorizer, labels = read_vectorization(data)
+    fields = vectorizer.stored().fields
     sidecars = Sidecars(data)
     dataset = read(data, reading, measures=sidecars.measures)
     sidecars.refuse(IDS)
     ids = sidecars.ids(len(dataset))
-    names = sidecars.names_of(BESIDE, np.arange(1, len(vectorization.labels) + 1))
+    names = sidecars.names_of(BESIDE, np.arange(1, len(labels) + 1))
     assert names is not None  # the directory contains them
     files = {file: decisions.read_cells(file, names, ids) for file in filter(None, (*reviewed, suggestions))}
     decided = decisions.read(files.values(), names, ids, dataset.labels)
@@ -145,8 +146,8 @@ def command(
         alone = [decisions.read([cells]) for cells in files.values()]
         seen = {cell for one in alone for cell in zip(one.instance.tolist(), one.label.tolist(), strict=True)}
         suggested = suggestions_of(files[suggestions], dataset, data, checksum(dataset.features))
-        for instance, labels in suggested.items():
-            for one in labels:
+        for instance, cells in suggested.items():
+            for one in cells:
                 is_probable = one.shown is not None and one.shown >= (least or 0.0)
                 if is_probable and not seen & {(instance, one.label), (instance, NOTHING_ELSE)}:
                     changes.setdefault(instance, _Changes()).add[one.label] = "suggested"
@@ -159,10 +160,10 @@ def command(
             by_key[instance if ids is None else ids.unique(instance)] = wanted
     used: set[str | int] = set()
     counts = Counter[str]()
-    rules = vectorization.labels.broader if fill_implied else Implications(())
+    rules = labels.broader if fill_implied else Implications(())
     if fill_implied and not rules:
         raise InputError(beside(data, FOLDER), "there are no rules for implied labels, so none can be filled in")
-    by_uri = is_corpus(chosen, vectorization.fields)
+    by_uri = is_corpus(chosen, fields)
     made_from = sidecars.records()
     with open_records(source) as opened, open_output(output) as out:
         stream = Measured(opened)
@@ -172,13 +173,13 @@ def command(
             if key in used and key in by_key:
                 raise repeated_id(str(key))
             used.add(key)
-            change = _retagged(record, by_key.get(key, _Changes()), names, vectorization.labels, rules, remove, by_uri)
+            change = _retagged(record, by_key.get(key, _Changes()), names, labels, rules, remove, by_uri)
             counts.update(change.added.values(), records=1, removed=len(change.removed))
             counts["changed"] += bool(change.added or change.removed)
             return change
 
         skip_bad = made_from is not None and made_from.skip_bad
-        rewriter = Rewriter(chosen, replace(vectorization.fields, group=""), skip_bad)
+        rewriter = Rewriter(chosen, replace(fields, group=""), skip_bad)
         for part in rewriter.written(stream, str(source), change_of):
             out.write(part)
         is_another = made_from is not None and stream.measure()[1] != made_from.sha256

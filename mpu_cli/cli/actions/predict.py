@@ -116,7 +116,7 @@ def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: 
         ids = [str(number) if record.id is None else record.id for number, record in enumerate(batch, n + 1)]
         yield from_one(vectorizer.transform(contents)), ids
         n += len(batch)
-    if others := strangers(languages, vectorizer.options_.languages, n):
+    if others := strangers(languages, vectorizer.options_.languages):
         warn(f"{shown(source)}: {others}")
 
 

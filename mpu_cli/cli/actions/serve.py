@@ -146,7 +146,7 @@ class Loaded:
         """Return warnings for texts in languages new to the model, or without any word known to the model."""
         if self.vectorizer is None or isinstance(data, csr_array):
             return []
-        foreign = strangers(languages_of(data), self.vectorizer.options_.languages, len(data))
+        foreign = strangers(languages_of(data), self.vectorizer.options_.languages)
         empty = np.flatnonzero(self.model.occurring.counts(features) == 0)
         wordless = [f"text {row + 1} has no word that the model knows" for row in empty]
         return [*([] if foreign is None else [foreign]), *wordless]

@@ -47,7 +47,7 @@ from mpu_cli.text.records import (
     open_records,
 )
 from mpu_cli.text.stored import Records, from_one, written
-from mpu_cli.text.vectorizer import Vectorization, Vectorizer, check_directory, read_vectorization, write_directory
+from mpu_cli.text.vectorizer import Vectorizer, check_directory, read_vectorization, write_directory
 
 _MOST_LISTED = 20  # bad records
 _MOST_NAMED = 3  # tags in a caution
@@ -91,32 +91,33 @@ def vectorize(
     directory = place_beside(target, FOLDER)
     if directory is not None:
         check_directory(directory)
-    vectorization = None if like is None else read_vectorization(like)
-    names, cautions = Labels(), list[str]()
-    if labels is not None and is_thesaurus(labels):
-        names, cautions = read_thesaurus(labels, language)
+    vectorizer, known, cautions = None, Labels(), list[str]()
+    if like is not None:
+        vectorizer, known = read_vectorization(like)
+        default = vectorizer.stored().fields
+    elif labels is not None and is_thesaurus(labels):
+        known, cautions = read_thesaurus(labels, language)
     elif labels is not None:
-        names = read_labels(labels)
-    if names.of_several:
-        info(f"{shown(labels)}: {counted(len(names.of_several), 'name')} of several labels, kept apart by number")
-    n_numbered = len(names if vectorization is None else vectorization.labels)
-    default = default if vectorization is None else vectorization.fields
-    are_tags = None if vectorization is None or tags else default.are_tags  # None: detected
+        known = read_labels(labels)
+    if known.of_several and like is None:
+        info(f"{shown(labels)}: {counted(len(known.of_several), 'name')} of several labels, kept apart by number")
+    n_numbered = len(known)
+    are_tags = None if like is None or tags else default.are_tags  # None: detected
     options_of_fields = {"text": text, "tags": tags, "id": id, "separator": separator, "group": group}
     named: dict[str, Any] = {kind: value for kind, value in options_of_fields.items() if value}
     fields = replace(default, **named, named=frozenset(named), are_tags=are_tags)
     reader, size = _Reader(str(file), form, fields, skip_bad), bytes_of(file)
     with read_twice(file, open_records) as opened, ExitStack() as beside, open_output(target, beside) as out:
         work = None if directory is None else beside.enter_context(replacing_directory(directory))
-        if vectorization is None:
+        if vectorizer is None:
             options = options or TextOptions()
             if options.stem is None and options.analyzer == "word":
                 with progress("finding the languages", size), opened() as stream:
                     languages = of_collection(record.text for record in reader.records(stream))
                 options = replace(options, stem=",".join(languages) or NO_STEMS)
             with progress("reading texts", size), opened() as stream:
-                vectorization = _fit(reader, stream, options, names)
-        writer = VectorWriter(out, work, vectorization)
+                vectorizer = _fit(reader, stream, options, known)
+        writer = VectorWriter(out, work, vectorizer, known)
         with progress("writing vectors", size), opened() as stream:
             writer.write(reader.records(stream))
         if work is not None:
@@ -125,27 +126,27 @@ def vectorize(
             if not is_url(file) and (Path(file).is_file() or Path(file).is_dir()):
                 place = os.path.relpath(file, Path(target).parent)
                 records = Records(place, form, skip_bad, reader.measure[1], reader.fields)
-            content = stored.Content(writer.instances, len(writer.labels), *writer.measured.measure())
-            write_directory(work, replace(vectorization, fields=reader.fields), content, records)
+            content = stored.Content(writer.instances, len(known), *writer.measured.measure())
+            kept = replace(vectorizer.stored(), fields=reader.fields, content=content, records=records)
+            write_directory(work, kept, known)
     for bad in reader.listed:
         warn(f"{file}:{bad.line}: left out: {bad.problem}", line=bad.line)
     if reader.bad:
         others = ", the first of them listed" * (reader.bad > len(reader.listed))
         lines = f" on {reader.bad_lines:,} lines" * (reader.bad_lines > reader.bad)
         warn(f"left out: {counted(reader.bad, 'bad record')}{lines}{others}")
-    vectorizer, numbered = vectorization.vectorizer, enumerate(vectorization.labels.names, 1)
-    deprecated = {*vectorization.labels.deprecated}
+    numbered, deprecated = enumerate(known.names, 1), {*known.deprecated}
     added = {number: names for number, names in numbered if number > n_numbered and number not in deprecated}
     cautions += _of_tags(reader, writer, added, like is None)
     cautions += _cautions(writer, added, labels, like)
     return {
         "instances": writer.instances,
         "annotations": writer.annotations,
-        "labels": sum(map(bool, vectorization.labels.names)),
+        "labels": sum(map(bool, known.names)),
         "features": vectorizer.width,
         "stem": vectorizer.options_.stem or NO_STEMS,
         "lead": str(vectorizer.options_.lead),
-        "languages": dict(writer.languages.most_common()),
+        "languages": {language: count for language, count in writer.languages.most_common() if language},
         "empty": writer.empty,
         "unknown": writer.unknown,
         "bad": reader.bad,
@@ -156,18 +157,18 @@ def vectorize(
 class VectorWriter:
     """Writes records as lines of a data file, and their ids and groups to files in a directory, if given.
 
-    Tags that are not among the labels of the vectorization are added.
+    Tags that are not among the labels are added.
     """
 
-    def __init__(self, out: Writable, directory: Path | None, vectorization: Vectorization) -> None:
+    def __init__(self, out: Writable, directory: Path | None, vectorizer: Vectorizer, labels: Labels) -> None:
         self.measured = Measured(out)
         self._directory = directory
-        self.vectorizer, self.labels = vectorization.vectorizer, vectorization.labels
+        self.vectorizer, self.labels = vectorizer, labels
         self.id_hashes = array("q")  # Python's hashes, since the ids themselves may not fit in memory
         # Instances written, their labels, empty texts, other texts without a feature, and records in which a tab or
         # line end in a tag, id or group was replaced with a blank.
         self.instances = self.annotations = self.empty = self.unknown = self.mended = 0
-        self.languages: Counter[str] = Counter()  # of texts
+        self.languages: Counter[str] = Counter()  # of texts; "" if unclear
         self.of_several: Counter[str] = Counter()  # tags that are the name of several labels
         self.of_labels: Counter[int] = Counter()  # annotations, by number
 
@@ -274,7 +275,7 @@ class _Reader:
         return ""
 
 
-def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels) -> Vectorization:
+def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels) -> Vectorizer:
     """Fit a vectoriser, and number the tags without a number: more frequent ones first, then alphabetically."""
     found: Counter[str] = Counter()
 
@@ -303,7 +304,7 @@ def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels
             first = reader.listed[0]
             raise InputError(reader.name, f"{first.problem}; all records are bad", first.line)
         raise InputError(reader.name, "there are no records")
-    return Vectorization(vectorizer, labels, reader.fields)
+    return vectorizer
 
 
 def _of_tags(reader: _Reader, writer: VectorWriter, tags: Mapping[int, tuple[str, ...]], is_new: bool) -> Iterator[str]:
@@ -397,7 +398,7 @@ def _cautions(
         yield f"{counted(repeated, 'record')} with the id of an earlier one; each is an instance of its own"
     if writer.mended:
         yield f"tabs and line ends within tags, ids or groups became blanks, in {counted(writer.mended, 'record')}"
-    if others := strangers(writer.languages, vectorizer.options_.languages, writer.instances):
+    if others := strangers(writer.languages, vectorizer.options_.languages):
         yield others
     if writer.empty or writer.unknown:
         are_rare = like is None and (vectorizer.options_.min_df or 1) > 1 and 2 * writer.unknown > writer.instances
