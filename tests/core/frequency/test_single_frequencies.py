@@ -109,7 +109,8 @@ def test_the_frequency_of_a_label_whose_cells_are_all_ignored():
     rng = np.random.default_rng(0)
     Y = rng.random((1500, 8)) < 0.25
     X, S = Y + rng.normal(0, 0.2, Y.shape), Y & (rng.random(Y.shape) < np.linspace(0.15, 0.9, 8))
-    found = estimate_c(X, S, ignored=np.arange(8) + np.zeros((1500, 1)) == 0, per_label=True)
+    ignored = np.arange(8) + np.zeros((1500, 1)) == 0
+    found = estimate_c(X, S, ignored=ignored, per_label=True, features="linear")
     assert_allclose(found.c[1:], (S.sum(axis=0) / Y.sum(axis=0))[1:], atol=0.1)
     assert 0 < found.c[0] < 1
 
@@ -254,7 +255,7 @@ def test_c_comes_from_instances_with_labels_where_nobody_has_looked_at_the_other
     X, Y = linear_problem(600, 10, 8, slope=4.0)
     rng = np.random.default_rng(0)
     S = Y & (rng.random((600, 1)) < 0.4) & (rng.random(Y.shape) < kept)
-    found, of_labels = estimate_c(X, S), estimate_c(X, S, per_label=True)
+    found, of_labels = (estimate_c(X, S, per_label=per_label, features="linear") for per_label in (False, True))
     assert found.c == pytest.approx(S.sum() / Y.sum(), abs=0.05)
     assert found.interval[0] < S.sum() / Y.sum() < found.interval[1]
     assert "nobody has looked" in found.assumption
