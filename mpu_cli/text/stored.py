@@ -32,7 +32,7 @@ from mpu_cli.names.naming import FILLED, FOLDER, IDS, IMPLIED, LABELS, Naming, b
 from mpu_cli.runtime.files import expect, json_value, open_regular
 from mpu_cli.runtime.options import AUTO, options_of
 from mpu_cli.svmlight.grammar import MAX_ID
-from mpu_cli.svmlight.streams import BLOCK_BYTES, Files, Measured, Measures, Source, files_of, open_input
+from mpu_cli.svmlight.streams import BLOCK_BYTES, Files, Measure, Measured, Measures, Source, files_of, open_input
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import DEFAULT_FIELDS, FORMATS, Fields
 
@@ -166,14 +166,17 @@ def parse(text: bytes, source: str) -> dict[str, Any]:
 
 
 def _made(values: Mapping[str, Any], idf_bytes: bytes, others: bytes) -> Stored:
-    """Return the vectoriser with this manifest and the bytes from `_files`; errors as for `_described`."""
-    kept, count, features, hashes = _described(values), values["features"], None, None
-    if kept.options.hashing is None:
+    """Return the vectoriser with this manifest and the bytes from `_files`.
+
+    Raises DataError, KeyError, TypeError, ValueError (it is damaged).
+    """
+    options, count, features, hashes = checked(values["options"]), values["features"], None, None
+    if options.hashing is None:
         features = others.decode().split("\n")
         expect(features.pop() == "" and len(features) == count, f"names of features are not {count:,} lines")
         expect(len(set(features)) == count, "duplicate feature name")
     else:
-        expect(count == 2**kept.options.hashing, "features are not as many as hashes")
+        expect(count == 2**options.hashing, "features are not as many as hashes")
         hashes = np.frombuffer(others, _HASHES).astype(np.int32)
         expect(len(hashes) == values["hashes"], f"{HASHES} has a different number of them")
         ascending = np.all(np.diff(hashes, prepend=np.int32(-1)) > 0) and np.all(hashes < count)
@@ -181,31 +184,18 @@ def _made(values: Mapping[str, Any], idf_bytes: bytes, others: bytes) -> Stored:
     idf = np.frombuffer(idf_bytes, _IDF).astype(np.float64)
     expect(len(idf) == (count if hashes is None else len(hashes) + 1), f"{IDF} has a different number of them")
     expect(bool(np.all((idf >= 1) & (idf <= _LARGEST_IDF))), f"{IDF} has values that are impossible")
-    return replace(kept, features=features, idf=idf, hashes=hashes)
+    return Stored(options, features, idf, _fields(values["fields"]), content_of(values), hashes)
 
 
-def _described(values: Mapping[str, Any]) -> Stored:
-    """Return the vectoriser that a manifest describes, without its long arrays.
-
-    Raises DataError, KeyError, TypeError, ValueError (it is damaged).
-    """
-    content, place = values["content"], values.get("records")
-    text, tags, id, separator, group, are_tags = (values["fields"][name] for name in _FIELDS)
-    are_lists = isinstance(text, list) and bool(text) and isinstance(tags, list) and isinstance(are_tags, bool)
-    are_names = are_lists and all(isinstance(name, str) for name in (*text, *tags, id, separator, group))
-    expect(are_names, "its fields are no names")
-    expect(bool(separator), "nothing is between its tags")
-    fields = Fields(tuple(text), tuple(tags), id, separator, group, are_tags=are_tags)
-    if content is not None:
-        content = Content(**content)
-        *counts, checksum = map(type, asdict(content).values())
-        expect({*counts} == {int}, "the counts of its content are not whole numbers")
-        expect(checksum is str, "its content has no checksum")
-    if place is not None:
-        place = Records(**{name: place[name] for name in _PLACE}, fields=fields)
-        expect([*map(type, vars(place).values())] == [str, str, bool, str, Fields], "its records are not named")
-        place = place if place.form in FORMATS else None
-    return Stored(checked(values["options"]), None, np.ones(0), fields, content, records=place)
+def content_of(values: Mapping[str, Any]) -> Content | None:
+    """Return the data file that a manifest belongs to; errors as for `_made`."""
+    if values["content"] is None:
+        return None
+    content = Content(**values["content"])  # they are only compared with those of the data
+    *counts, checksum = map(type, asdict(content).values())
+    expect({*counts} == {int}, "the counts of its content are not whole numbers")
+    expect(checksum is str, "its content has no checksum")
+    return content
 
 
 def written(options: TextOptions) -> dict[str, Any]:
@@ -228,10 +218,18 @@ def checked(values: Mapping[str, Any]) -> TextOptions:
     return options
 
 
+def _fields(values: Mapping[str, Any]) -> Fields:
+    text, tags, *texts, are_tags = (values[name] for name in _FIELDS)
+    expect(isinstance(text, list) and bool(text) and isinstance(tags, list), "its fields are no names")
+    expect(all(isinstance(name, str) for name in (*text, *tags, *texts)), "its fields are no names")
+    expect(bool(values["separator"]), "nothing is between its tags")
+    expect(isinstance(are_tags, bool), "its fields are no names")
+    return Fields(tuple(text), tuple(tags), **dict(zip(_FIELDS[2:], (*texts, are_tags), strict=True)))
+
+
 def packed(kept: Stored) -> bytes:
     """Return a vectoriser as bytes, without the data file that it belongs to, and the groups of its records."""
-    plain = replace(kept, content=None, records=None, fields=replace(kept.fields, group=""))
-    header = json.dumps(described(plain))
+    header = json.dumps(described(replace(kept, content=None, fields=replace(kept.fields, group=""))))
     return b"".join([header.encode(), b"\n", *_files(kept).values()])
 
 
@@ -253,14 +251,11 @@ def unpacked(data: bytes, source: str) -> Stored:
         raise InputError(source, f"the vectoriser is damaged ({error}); copy or train the model again") from error
 
 
-def made_with(data: str | Path) -> Stored | None:
-    """Return what the directory beside a data file contains, without long arrays; None if it is missing or damaged."""
-    path = there(data, FOLDER, MANIFEST)
+def made_with(data: str | Path) -> Content | None:
+    """Return size and checksum of the data file that a directory was made with; None if it is missing or damaged."""
+    manifest = there(data, FOLDER, MANIFEST)
     with suppress(InputError, OSError, KeyError, TypeError, ValueError):  # reading the vectoriser raises the error
-        if path is not None and (kept := _described(read_manifest(path.parent))).content is not None:
-            records = kept.records
-            place = records and replace(records, file=os.path.normpath(Path(data).parent / records.file))
-            return replace(kept, records=place)
+        return None if manifest is None else content_of(read_manifest(manifest.parent))
     return None
 
 
@@ -274,8 +269,20 @@ def side_files(data: str | Path) -> Iterator[tuple[str, str | Path]]:
     with suppress(InputError, OSError):  # not text, so it contains no names; or there are no data
         if names := find_names(data):
             yield "label names", names
-    if (kept := made_with(data)) and kept.records:
-        yield "records", kept.records.file
+    if records := _records_of(data):
+        yield "records", records.file
+
+
+def _records_of(data: str | Path) -> Records | None:
+    """Return the records that a data file was made from; None if its directory does not tell, or is damaged."""
+    kinds = str, str, bool, str
+    try:
+        values = read_manifest(beside(data, FOLDER))
+        place = {name: kind(values["records"][name]) for name, kind in zip(_PLACE, kinds, strict=True)}
+        kept = Records(**place, fields=_fields(values["fields"]))
+    except (InputError, OSError, LookupError, TypeError, ValueError):
+        return None
+    return replace(kept, file=os.path.normpath(Path(data).parent / kept.file)) if kept.form in FORMATS else None
 
 
 def from_one(vectors: csr_array) -> csr_array:
@@ -295,21 +302,21 @@ class Sidecars:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._made = {file: made for file in files_of(source) if (made := made_with(file)) is not None}
-        self.measures: Measures = dict.fromkeys(self._made)
+        self._expected = {file: (made.bytes, made.sha256) for file in files_of(source) if (made := made_with(file))}
+        self.measures: Measures = dict.fromkeys(self._expected)
 
     def stranger(self) -> str | None:
         """Return the first file whose directory belongs to other data; None if all directories match."""
-        return next((file for file in self._made if not self._is_own(file)), None)
+        return next((file for file, expected in self._expected.items() if self._measure(file) != expected), None)
 
     def refuse_other_vectorizer(self, packed_vectorizer: bytes) -> None:
         """Raise InputError if the data come from a vectoriser whose number of features or idf differ from a model's."""
-        for file in self._made:
+        for file, made in self._expected.items():
             try:
                 own = packed(load(beside(file, FOLDER)))
             except InputError:  # a damaged one contains no evidence
                 continue
-            if not is_same(own, packed_vectorizer) and self._is_own(file):
+            if not is_same(own, packed_vectorizer) and self._measure(file) == made:
                 raise InputError(
                     file,
                     "was made by another vectoriser than the data of the model, so its features have other numbers; "
@@ -344,9 +351,9 @@ class Sidecars:
 
     def records(self) -> Records | None:
         """Return the records that the data were made from; None if unknown, or for several files."""
-        if isinstance(self._source, Files) or not self._made or self.stranger() is not None:
+        if isinstance(self._source, Files) or not self._expected or self.stranger() is not None:
             return None
-        return self._made[str(self._source)].records
+        return _records_of(self._source)
 
     def stored_vectorizer(self) -> Stored | None:
         """Return the vectoriser that made the data, which have been read; None if their directory is absent.
@@ -385,16 +392,16 @@ class Sidecars:
                 f"with mpu vectorize, or move {kept.parent.name} away{otherwise}",
             )
 
-    def _is_own(self, file: str) -> bool:
-        """Return whether a directory belongs to the data beside it, read now if the reader has not read them."""
-        if self.measures[file] is None:
+    def _measure(self, file: str) -> Measure:
+        """Return the size and checksum of a file, read now if the reader has not read it."""
+        measure = self.measures[file]
+        if measure is None:
             with open_input(file) as stream:
                 measured = Measured(stream)
                 while measured.read(BLOCK_BYTES):
                     pass
-            self.measures[file] = measured.measure()
-        content = self._made[file].content
-        return content is not None and self.measures[file] == (content.bytes, content.sha256)
+            measure = self.measures[file] = measured.measure()
+        return measure
 
 
 def wrong_number_of_ids(file: str | Path, are_more: bool, source: Source) -> InputError:
