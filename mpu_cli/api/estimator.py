@@ -530,7 +530,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         """
         check_is_fitted(self)
         model = self._model
-        if model.names is None and arrays.label_numbers(self._of_columns) is None:
+        if not model.names and arrays.label_numbers(self._of_columns) is None:
             model = replace(model, names=arrays.label_names(self._of_columns[self._columns], model.label_ids))
         bundle.save(model, path)
 

@@ -27,7 +27,7 @@ from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import Top
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.errors import ModelError, TooLargeError
-from mpu_cli.names.label_names import LabelNames
+from mpu_cli.names.label_names import NAMELESS, LabelNames
 from mpu_cli.runtime.files import expect, json_object, open_regular
 from mpu_cli.runtime.run import available_memory
 from mpu_cli.svmlight.grammar import MAX_ID
@@ -68,7 +68,7 @@ class TrainedModel:
     c: np.ndarray  # float64, shape (q,): label frequencies used in training
     occurring: Columns  # the features that occurred in training
     options: dict[str, Any]  # options and estimates of the training, for the record; JSON values
-    names: LabelNames | None = None  # of these labels, if they have names
+    names: LabelNames = NAMELESS  # of these labels, if they have names
     packed_vectorizer: bytes | None = None  # the vectoriser of texts, if any, in the format of `mpu_cli.text.stored`
     implies: csr_array | None = None  # bool, shape (q, q): whether the row's label implies the column's label
     origin: bytes | None = None  # how it was trained (see `mpu_cli.bundle.writing`); not used for predictions
@@ -76,7 +76,7 @@ class TrainedModel:
 
     def shown_labels(self, numbers: bool = False) -> np.ndarray:
         """Return the label names; the label numbers if `numbers` is true or the model has no names."""
-        if self.names is None or numbers:
+        if numbers or not self.names:
             return self.label_ids
         return np.array([self.names.shown(number) for number in self.label_ids.tolist()], object)
 
@@ -209,7 +209,7 @@ def _load(path: Path, manifest: dict[str, Any]) -> TrainedModel:
         expect(bool(np.all((thresholds >= 0) & (thresholds <= 1))), "thresholds out of range")
         occurring = Columns(known, D)
         restored = predictor(manifest["predictor"], parts, occurring, thresholds)
-        names = None
+        names = NAMELESS
         if "names" in manifest:  # they are parsed on first use
             names = LabelNames(_content(path, manifest["names"]), str(path / manifest["names"]["file"]))
         vectorizer = _content(path, manifest["vectorizer"]) if "vectorizer" in manifest else None

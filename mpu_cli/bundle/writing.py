@@ -250,7 +250,7 @@ def _written(path: Path, model: loading.TrainedModel) -> tuple[dict[Path, str], 
         "predictor": _numbers_of(model.predictor),
         "files": [keep(part, arrays) for part, arrays in _parts_of(model).items()],
     }
-    if model.names is not None:
+    if model.names:
         values["names"] = keep("labels", model.names.text, "txt")
     if model.packed_vectorizer is not None:
         values["vectorizer"] = keep("vectorizer", model.packed_vectorizer, "bin")

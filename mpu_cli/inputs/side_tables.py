@@ -21,7 +21,7 @@ from mpu_cli.core.frequency.label_frequency import EarlierEstimate
 from mpu_cli.core.predictions import refuse_large_predictions
 from mpu_cli.core.problem import InstanceGroups
 from mpu_cli.errors import InputError, counted, one_line
-from mpu_cli.names.label_names import LabelNames, Names, label_of
+from mpu_cli.names.label_names import NAMELESS, LabelNames, Names
 from mpu_cli.names.lines import at_line, cell, meanings, text_lines
 from mpu_cli.names.naming import FOLDER, LABEL_FEATURES, find_names, read_names, there
 from mpu_cli.runtime.options import LEAST_FREQUENCY
@@ -40,7 +40,7 @@ _LONGEST_COMMENT = 10_000  # as for a warning
 
 
 def read_frequencies(
-    source: str | Path, label_ids: np.ndarray, names: LabelNames | None = None, may_be_absent: np.ndarray | None = None
+    source: str | Path, label_ids: np.ndarray, names: LabelNames = NAMELESS, may_be_absent: np.ndarray | None = None
 ) -> np.ndarray | EarlierEstimate:
     """Read the label frequency of each label.
 
@@ -61,7 +61,7 @@ def read_frequencies(
 
 
 def frequencies_of_file(
-    source: str | Path, names: LabelNames | None = None
+    source: str | Path, names: LabelNames = NAMELESS
 ) -> tuple[dict[int, float], EarlierEstimate | None]:
     """Read the label frequencies in a file, and the estimate in its comments; None if the comments contain none.
 
@@ -97,7 +97,7 @@ def estimate_lines(c: float, interval: tuple[float, float] | None, warnings: Seq
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _parse(text: str, names: LabelNames | None) -> tuple[int, float]:
+def _parse(text: str, names: LabelNames) -> tuple[int, float]:
     """Return label and frequency; the label is a number, or a name, which may contain blanks and ``#``.
 
     A comment with the name of the label makes a number clear.
@@ -106,12 +106,12 @@ def _parse(text: str, names: LabelNames | None) -> tuple[int, float]:
     if match is None or not LEAST_FREQUENCY <= (c := float(match[1])) <= 1:
         problem = f"expected a label and its frequency, a number from {LEAST_FREQUENCY:g} to 1, such as: 12 0.4"
         raise ValueError(problem)
-    return label_of(text[: match.start()].strip(), names, meanings(text[match.end() :].strip())), c
+    return names.number(text[: match.start()].strip(), meanings(text[match.end() :].strip())), c
 
 
-def frequency_lines(label_ids: np.ndarray, c: np.ndarray, names: LabelNames | None = None) -> bytes:
+def frequency_lines(label_ids: np.ndarray, c: np.ndarray, names: LabelNames = NAMELESS) -> bytes:
     """Return the lines of a frequency file, with each label's name as a comment if names are given."""
-    comments = [""] * len(c) if names is None else [f"  # {cell(names.name(label))}" for label in label_ids.tolist()]
+    comments = [f"  # {cell(names.name(label))}" if names else "" for label in label_ids.tolist()]
     rows = zip(label_ids.tolist(), c.tolist(), comments, strict=True)
     return "".join(f"{label} {value:.6g}{comment}\n" for label, value, comment in rows).encode()
 

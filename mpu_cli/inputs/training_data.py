@@ -32,7 +32,7 @@ from mpu_cli.inputs.side_tables import (
     read_label_features,
     read_scores,
 )
-from mpu_cli.names.label_names import LabelNames, RecordIds
+from mpu_cli.names.label_names import NAMELESS, LabelNames, RecordIds
 from mpu_cli.names.naming import BESIDE, FILLED, Naming, find_broader, is_kept, read_implications, there
 from mpu_cli.review import decisions, matching
 from mpu_cli.runtime.files import State, state_of
@@ -85,7 +85,7 @@ class TrainingData(Problem):
     """A problem read from files: labels have numbers, and perhaps names."""
 
     ids: np.ndarray  # int, shape (q,): the label, as written in files, of each column; ascending
-    names: LabelNames | None = None  # label names, including those of labels that do not occur
+    names: LabelNames = NAMELESS  # label names, including those of labels that do not occur
     sidecars: Sidecars | None = None  # files beside the data file, with the ids of its records
     stored_vectorizer: Stored | None = None  # the vectoriser that created the data from texts
     feature_names: Sequence[str] | None = None  # of each column, from 0; None: features have numbers
@@ -204,8 +204,7 @@ class TrainingData(Problem):
         return [*of_review, *(text for text in cautions if text not in said), *estimates.warnings()]
 
     def _shown(self, column: int) -> str:
-        label = int(self.ids[column])
-        return str(label) if self.names is None else self.names.shown(label)
+        return self.names.shown(int(self.ids[column]))
 
     def true_labels(self, chosen: HyperParameters) -> np.ndarray:
         """Estimate the number of instances with each label, from c and verified labels: float64, shape (q,)."""
@@ -231,7 +230,7 @@ class TrainingData(Problem):
             c=chosen.c,
             occurring=occurring,
             options=asked | {"seed": run.seed, **findings},
-            names=None if self.names is None else self.names.only(self.ids.tolist()),
+            names=self.names.only(self.ids.tolist()),
             implies=None if self.implications is None else self.implications.among(self.ids, self.ids),
             packed_vectorizer=None if self.stored_vectorizer is None else packed(self.stored_vectorizer),
             origin=training_record(len(self), self.annotations, self.true_labels(chosen), options, run, files),
@@ -373,7 +372,7 @@ def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> Traini
     Raises InputError (a review cannot be read, or does not fit the file).
     """
     decided = decisions.read(sources.reviewed, data.names, data.record_ids, file.labels)
-    named = [] if data.names is None else [number for number, texts in data.names.by_number.items() if texts]
+    named = [number for number, texts in data.names.by_number.items() if texts]
     reviewed = matching.match(decided, file, sources.file, named)
     if (refuted := reviewed.review.refuted) and not all(decided.checksums):
         _log.warning(
@@ -471,8 +470,7 @@ def _with_label_features(data: TrainingData, sources: Sources, run: Run) -> Trai
 
     These have features, or a name that ``--labels`` gives or `mpu vectorize` wrote.
     """
-    is_given, found = sources.naming.file is not None, None
-    names = {} if data.names is None else data.names.by_number
+    is_given, found, names = sources.naming.file is not None, None, data.names.by_number
     if sources.label_features is not None:
         of_data = data.ids, data.occurring, sources.file
         found = read_label_features(sources.label_features, *of_data, reading=sources.reading, run=run)

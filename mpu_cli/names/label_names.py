@@ -116,7 +116,7 @@ _LONGEST_COMPARED = 200  # characters; comparison time is quadratic in them
 
 @dataclass(frozen=True)
 class LabelNames:
-    """The names of a set of labels.
+    """The names of a set of labels; false if there are none, so that labels have numbers only.
 
     Everything is computed on first use, so unused names cost no time.
 
@@ -130,8 +130,11 @@ class LabelNames:
     [1, 2, 3, 4]
     """
 
-    text: bytes
+    text: bytes = b""
     source: str = "the names"
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
 
     @classmethod
     def of(cls, names: Mapping[int, Iterable[str]], source: str = "the names") -> "LabelNames":
@@ -142,13 +145,14 @@ class LabelNames:
     @cached_property
     def by_number(self) -> Names:
         """The names of each label, the main one first; InputError if the text is damaged."""
-        if not self.text:
+        if not self:
             return {}
         return parse_names(self.text.decode("utf-8", "replace").split("\n"), self.source)[0]
 
     def only(self, numbers: Iterable[int]) -> "LabelNames":
         """Return the names of only these labels."""
-        return LabelNames.of({number: self.by_number.get(number, ()) for number in numbers}, self.source)
+        of_labels = {number: self.by_number.get(number, ()) for number in numbers}
+        return LabelNames.of(of_labels, self.source) if self else self
 
     def name(self, number: int) -> str:
         """Return the main name of a label; its number if it has none."""
@@ -198,6 +202,8 @@ class LabelNames:
         """
         if (number := self.find(text, beside)) is not None:
             return number
+        if not self:
+            raise ValueError(f"{quoted(text)} is not the number of a label; --labels gives names of labels")
         alike = {folded(name): name for name in (*self._further, *self._main)}
         plain = folded(meanings(text)[0])
         close = get_close_matches(plain, alike, _PROPOSED) if len(plain) <= _LONGEST_COMPARED else []
@@ -210,7 +216,10 @@ class LabelNames:
 
         `beside`: the label's names that stand beside the text: with one, a number is clear.
         """
-        if (number := as_number(text)) is not None:
+        number = as_number(text)
+        if not self:
+            return number
+        if number is not None:
             named = {label for form in (text, str(number)) for label in self._labels(form)} - {number}
             if named and number not in self.by_number:
                 problem = f"is the name of label {_listed(sorted(named))}, and no label has this number"
@@ -267,13 +276,7 @@ def is_number(text: str) -> bool:
     return as_number(text) is not None
 
 
-def label_of(text: str, names: LabelNames | None, beside: Iterable[str] = ()) -> int:
-    """Return the label that a text represents, by `LabelNames.number` or, without names, as a number; or ValueError."""
-    if names is not None:
-        return names.number(text, beside)
-    if (number := as_number(text)) is None:
-        raise ValueError(f"{quoted(text)} is not the number of a label; --labels gives names of labels")
-    return number
+NAMELESS = LabelNames()
 
 
 def quoted(text: str) -> str:

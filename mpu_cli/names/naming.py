@@ -129,17 +129,17 @@ class Naming:
     # have no name otherwise.
     zero_based: bool = False
 
-    def names_of(self, labels: "np.ndarray", source: Source) -> label_names.LabelNames | None:
+    def names_of(self, labels: "np.ndarray", source: Source) -> label_names.LabelNames:
         """Read the names of a data file's labels; log their file if it is beside the data.
 
         `labels`: the labels that occur.
-        Returns: None if there is no file of names.
+        Returns: no names if there is no file of them.
         Raises InputError (the file is not a file of names, or does not fit the data: there are fewer lines without
         numbers than labels, or lines with numbers name none of them; or the names beside several files differ).
         """
         file = find_names(source) if self.file is None else self.file
         if file is None:
-            return None
+            return label_names.NAMELESS
         largest = int(labels.max(initial=0))
         first = 0 if self.zero_based or (len(labels) and labels.min() == 0) else 1
         by_number, is_numbered = read_names(file, first)
@@ -202,7 +202,7 @@ class Suggestible:
         """Return the files by option name, as `refuse_overlaps` takes them."""
         return {"--only": self.only, "--exclude": self.exclude}
 
-    def of(self, ids: "np.ndarray", names: label_names.LabelNames | None) -> "np.ndarray | None":
+    def of(self, ids: "np.ndarray", names: label_names.LabelNames) -> "np.ndarray | None":
         """Return a mask of the labels that may be suggested: bool, shape (q,); None if all may.
 
         Raises InputError (a file cannot be read, contains a name of several labels, or no label; or no label is left).
@@ -227,14 +227,14 @@ class Suggestible:
 EVERY_LABEL = Suggestible()
 
 
-def _labels(source: str | Path, ids: "np.ndarray", names: label_names.LabelNames | None) -> list[int]:
+def _labels(source: str | Path, ids: "np.ndarray", names: label_names.LabelNames) -> list[int]:
     """Read labels; a warning counts the labels that are not in use."""
     lines: list[tuple[str, int | None]] = []
     for place, line in enumerate(text_lines(source), 1):
         first, *others = map(str.strip, line.split("\t"))
         if text := label_names.without_brackets(first):
             with at_line(source, place):
-                lines.append((text, label_names.as_number(text) if names is None else names.find(text, others)))
+                lines.append((text, names.find(text, others)))
     known = set(ids.tolist())
     used = known.intersection(number for _, number in lines)
     if not used:
@@ -245,7 +245,7 @@ def _labels(source: str | Path, ids: "np.ndarray", names: label_names.LabelNames
     return sorted(used)
 
 
-def read_implications(source: str | Path, names: label_names.LabelNames | None = None) -> "Implications":
+def read_implications(source: str | Path, names: label_names.LabelNames = label_names.NAMELESS) -> "Implications":
     """Read which labels imply which: two columns, narrower and broader label, separated by spaces or a tab.
 
     Labels are numbers, or names if `names` contains them. Names with spaces need the tab. In such a line, ``#`` starts
@@ -256,14 +256,14 @@ def read_implications(source: str | Path, names: label_names.LabelNames | None =
     """
     from mpu_cli.core.implications import Implications  # heavy, like NumPy
 
-    names = None if is_kept(source) else names
+    names = label_names.NAMELESS if is_kept(source) else names
     pairs: list[tuple[int, int]] = []
     unused: dict[str, int] = {}  # numbers below 0
     first_unused = 0  # line
 
-    def number(text: str, names: label_names.LabelNames | None) -> int:
-        if names is None or names.find(text) is not None:
-            return label_names.label_of(text, names)
+    def number(text: str, names: label_names.LabelNames) -> int:
+        if not names or names.find(text) is not None:
+            return names.number(text)
         return unused.setdefault(text, -1 - len(unused))
 
     for place, line in enumerate(text_lines(source), 1):
@@ -277,13 +277,13 @@ def read_implications(source: str | Path, names: label_names.LabelNames | None =
                 )
             # `mpu suggest` writes numbers.
             by_number = Path(source).suffix == IMPLIED and all(map(label_names.is_number, fields))
-            narrower, broader = (number(field, None if by_number else names) for field in fields)
+            narrower, broader = (number(field, label_names.NAMELESS if by_number else names) for field in fields)
         pairs.append((narrower, broader))
         first_unused = first_unused or place * bool(unused)
     pairs_in_use = sum(min(pair) >= 0 for pair in pairs)
     if unused and not pairs_in_use:
         with at_line(source, first_unused):
-            label_names.label_of(next(iter(unused)), names)  # raises the error
+            names.number(next(iter(unused)))  # raises the error
     if unused:
         _log.warning(
             f"{shown(source)}: {len(pairs) - pairs_in_use:,} of {counted(len(pairs), 'line')} with unknown "
@@ -292,7 +292,7 @@ def read_implications(source: str | Path, names: label_names.LabelNames | None =
     implications = Implications(pairs)
     if circle := implications.circle:
         known = {label: text for text, label in unused.items()}
-        texts = [known.get(label) or (str(label) if names is None else names.shown(label)) for label in circle]
+        texts = [known.get(label) or names.shown(label) for label in circle]
         _log.warning(
             f"{shown(source)}: labels imply each other in a cycle: {abridged(texts[:_LISTED], len(texts))}"
             "; where one of them is annotated, all count as true: correct a line if they are not the same"
@@ -300,10 +300,10 @@ def read_implications(source: str | Path, names: label_names.LabelNames | None =
     return implications
 
 
-def _fields(line: str, names: label_names.LabelNames | None) -> list[str]:
+def _fields(line: str, names: label_names.LabelNames) -> list[str]:
     plain = line.partition("#")[0].split()
     if "\t" not in line.strip() or (plain and all(map(label_names.is_number, plain))):
         return plain
     columns = map(str.strip, line.split("\t"))
-    fields = takewhile(lambda text: not text.startswith("#") or (names and names.find(text) is not None), columns)
+    fields = takewhile(lambda text: not text.startswith("#") or names.find(text) is not None, columns)
     return list(filter(None, fields))

@@ -34,7 +34,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.predictions import values_at
 from mpu_cli.core.problem import HowDecided
 from mpu_cli.errors import InputError, one_line, shown
-from mpu_cli.names.label_names import LabelNames, RecordIds, as_number, label_of, quoted
+from mpu_cli.names.label_names import NAMELESS, LabelNames, RecordIds, as_number, quoted
 from mpu_cli.names.lines import at_line, cell, delimiter_of, first_repeated, meanings, text_lines, whole
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.streams import Source, Writable
@@ -73,7 +73,7 @@ class Decisions:
     reviewer: np.ndarray  # object: who decided; empty if absent from the files
     files: tuple[str, ...]  # as the user named them
     checksums: tuple[str | None, ...]  # of the data that each file numbers (`checksum`); None if the file has none
-    names: LabelNames | None = None  # of labels, for errors
+    names: LabelNames = NAMELESS  # of labels, for errors
 
     def __len__(self) -> int:
         return len(self.instance)
@@ -102,7 +102,7 @@ class Decisions:
 
 def read(
     sources: "Iterable[str | Path | WrittenCells]",
-    names: LabelNames | None = None,
+    names: LabelNames = NAMELESS,
     ids: RecordIds | None = None,
     annotated: csr_array | None = None,
 ) -> Decisions:
@@ -220,13 +220,13 @@ class WrittenCells:
         return _translate(self, drawn, lambda pair: chance(*pair), float)
 
 
-def read_cells(source: str | Path, names: LabelNames | None = None, ids: RecordIds | None = None) -> WrittenCells:
+def read_cells(source: str | Path, names: LabelNames = NAMELESS, ids: RecordIds | None = None) -> WrittenCells:
     """Read a review file, or a file of suggestions; arguments and errors as for `read`."""
     columns, lines, notes = _read_table(str(source))
     none = np.zeros(0, np.int64)
     cells = WrittenCells(str(source), columns, lines, notes.get("checksum"), notes.get("suggestions"), none, none)
     both = list(zip(cells.column(INSTANCE), cells.column(ID), strict=True))
-    texts = columns[NUMBER if names is None and NUMBER in columns else LABEL]
+    texts = columns[LABEL if names or NUMBER not in columns else NUMBER]
     named = list(zip(texts, cells.column(NUMBER), strict=True))
     return replace(
         cells,
@@ -310,11 +310,11 @@ def _note(comment: str, notes: dict[str, Any]) -> None:
             raise ValueError("there are two different checksums; are these two files in one?")
 
 
-def label_number(text: str, number: str, names: LabelNames | None) -> int:
+def label_number(text: str, number: str, names: LabelNames) -> int:
     """Return the label with a number or, given names, a name, perhaps beside its number; `NOTHING_ELSE` for ``*``."""
     if text == STAR:
         return NOTHING_ELSE
-    label = label_of(text, names)
+    label = names.number(text)
     if as_number(number) not in (None, label):
         raise ValueError(
             f"label {quoted(text)} does not have the number {number}; correct one of them, or remove the column that "
@@ -323,11 +323,11 @@ def label_number(text: str, number: str, names: LabelNames | None) -> int:
     return label
 
 
-def label_text(label: int, names: LabelNames | None = None) -> str:
+def label_text(label: int, names: LabelNames = NAMELESS) -> str:
     """Return the text of a label: the reverse of `label_number`."""
     if label == NOTHING_ELSE:
         return STAR
-    return str(label) if names is None else cell(names.written(label))
+    return cell(names.written(label))
 
 
 def _word(text: str, name: str, words: Mapping[str, int]) -> int:
@@ -479,7 +479,7 @@ def write(  # noqa: PLR0913 - the columns of a line, and information about the d
     reviewer: Sequence[str] | None = None,
     of: Source | None = None,
     checksum: str | None = None,
-    names: LabelNames | None = None,
+    names: LabelNames = NAMELESS,
     ids: RecordIds | None = None,
 ) -> None:
     """Write a review file, or a file of suggestions, which is a review file without verdicts.

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from mpu_cli.core.predictions import values_at
 from mpu_cli.core.problem import Answers, HowDecided, VerifiedLabels, widened
 from mpu_cli.errors import InputError, abridged, counted, shown
-from mpu_cli.names.label_names import LabelNames
+from mpu_cli.names.label_names import NAMELESS, LabelNames
 from mpu_cli.review.decisions import NOTHING_ELSE, VERDICT, WHY, Decisions, WrittenCells, checksum
 from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.streams import Source
@@ -29,11 +29,11 @@ class ReviewCounts:
     closed: int  # Instances whose label set is complete.
     sampled: int  # How many of them were drawn at random.
 
-    def cautions(self, names: LabelNames | None = None) -> list[str]:
+    def cautions(self, names: LabelNames = NAMELESS) -> list[str]:
         """Return warnings about possible mistakes in a review; `names`: the names of the labels."""
         cautions = []
         if self.new_labels:
-            texts = [str(label) if names is None else names.shown(label) for label in self.new_labels[:5]]
+            texts = [names.shown(label) for label in self.new_labels[:5]]
             cautions.append(
                 f"the review has {counted(len(self.new_labels), 'new label')}, annotated nowhere: "
                 f"{abridged(texts, len(self.new_labels))}; learned from the review"

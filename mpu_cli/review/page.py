@@ -19,7 +19,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from mpu_cli.errors import MpuError, shown
-from mpu_cli.names.label_names import LabelNames, Names, RecordIds, is_uri
+from mpu_cli.names.label_names import NAMELESS, LabelNames, Names, RecordIds, is_uri
 from mpu_cli.names.lines import cell
 from mpu_cli.review.decisions import NOTHING_ELSE, SAMPLE, SUGGESTION, Decisions
 from mpu_cli.review.matching import Suggested, SuggestedByInstance, labels_of
@@ -49,7 +49,7 @@ class Review:
     link: str | None = None  # the address of a record, with ``{id}`` in place of its id
     broader: Mapping[int, Sequence[int]] = field(default_factory=dict)  # the next broader labels of some labels
     decided: Decisions | None = None  # earlier decisions: the page opens with them
-    label_names: LabelNames | None = None
+    label_names: LabelNames = NAMELESS
     feature_names: Names | None = None  # From `names.naming.read_names`. Features without a name are shown by number
 
     def suggested(self, instance: int) -> list[Suggested]:
@@ -65,9 +65,8 @@ class Review:
     def labels(self) -> list[int]:
         """All labels that a person can choose from, ascending."""
         suggested = [one.label for instance in self.instances for one in self.suggested(instance)]
-        named = [] if self.label_names is None else list(self.label_names.by_number)
         decided = [] if self.decided is None else self.decided.label[self.decided.label != NOTHING_ELSE]
-        others = (np.asarray(those, np.int64) for those in (suggested, named, decided))
+        others = (np.asarray(those, np.int64) for those in (suggested, list(self.label_names.by_number), decided))
         return np.unique(np.concatenate([np.flatnonzero(self.counts), *others])).tolist()
 
 
@@ -130,22 +129,21 @@ def _data(review: Review) -> dict[str, Any]:
     broader = {
         i: [place[wide] for wide in review.broader.get(number, ()) if wide in place] for number, i in place.items()
     }
-    uris = [None if names is None else names.uri(number) for number in numbers]
+    uris = [names.uri(number) for number in numbers]
     written, further = {}, {}  # by place: cells in review files that differ from the name; names to search for
-    if names is not None:
-        for i, number in enumerate(numbers):
-            if (text := cell(names.written(number))) != names.name(number):
-                written[i] = text
-            if others := [name for name in names.by_number.get(number, ())[1:] if not is_uri(name)]:
-                further[i] = others
+    for i, number in enumerate(numbers):
+        if (text := cell(names.written(number))) != names.name(number):
+            written[i] = text
+        if others := [name for name in names.by_number.get(number, ())[1:] if not is_uri(name)]:
+            further[i] = others
     return {
         "file": Path(shown(review.source)).name,
         "checksum": review.checksum,
         "key": f"mpu-review/{review.checksum[:16]}/{source or 'all'}-{chosen[:16]}",
         "source": source,
-        "named": names is not None,
+        "named": bool(names),
         "numbers": numbers,
-        "names": [] if names is None else list(map(names.name, numbers)),
+        "names": list(map(names.name, numbers)) if names else [],
         "written": written,
         "further": further,
         "broader": {i: above for i, above in broader.items() if above},

@@ -324,7 +324,7 @@ class Sidecars:
                     "themselves",
                 )
 
-    def names_of(self, naming: Naming, labels: np.ndarray) -> LabelNames | None:
+    def names_of(self, naming: Naming, labels: np.ndarray) -> LabelNames:
         """Return the names of labels, as `Naming.names_of`.
 
         Raises InputError (as that; or the names beside the data belong to other data).

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mpu_cli.errors import InputError
-from mpu_cli.names.label_names import LabelNames, label_of, parse_names
+from mpu_cli.names.label_names import LabelNames, parse_names
 from mpu_cli.names.lines import cell, composed
 from tests.golden import refused
 from tests.names.corpus import check_texts
@@ -38,7 +38,7 @@ def test_a_name_is_shown_where_nothing_else_is_called_so(found):
 
 @pytest.mark.parametrize("digits", ["7", "0007", "0" * 5000 + "7"])
 def test_a_number_may_have_any_zeros_before_it(digits):
-    assert (LabelNames.of({1: ["news"]}).number(digits), label_of(digits, None)) == (7, 7)
+    assert (LabelNames.of({1: ["news"]}).number(digits), LabelNames().number(digits)) == (7, 7)
     with refused(ValueError):
         LabelNames.of({1: ["7"]}).number(digits)
 

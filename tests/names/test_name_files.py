@@ -61,21 +61,21 @@ def test_a_label_without_name_whose_number_is_a_name_keeps_its_number(file):
 def test_names_beside_the_data(file, tmp_path, caplog):
     caplog.set_level(logging.INFO)
     data = file("1 1:1\n", "news.svm.gz")
-    assert Naming().names_of(LABELS, data) is None
+    assert not Naming().names_of(LABELS, data)
     other = file("a\nb\nc\n", "news.labels")
     assert Naming().names_of(LABELS, data).source == str(other)
     kept = file("d\ne\n\n", "news.text/labels")
     assert Naming().names_of(LABELS, data).name(1) == "d"
     assert Naming(other).names_of(LABELS, data).name(1) == "a"
     assert caplog.messages == [f"{other} names 3 of 3 labels", f"{kept} names 2 of 3 labels"]
-    assert Naming().names_of(LABELS, "-") is None
+    assert not Naming().names_of(LABELS, "-")
 
 
 def test_names_of_the_training_file_of_a_set(file):
     data, test = file("1 1:1\n", "news-train.svm.gz"), file("1 1:1\n", "news-test.svm.gz")
     shared = file("a\nb\nc\n", "news.labels")
     assert Naming().names_of(LABELS, data).source == str(shared)
-    assert Naming().names_of(LABELS, test) is None
+    assert not Naming().names_of(LABELS, test)
     own = file("d\ne\nf\n", "news-train.labels")
     assert Naming().names_of(LABELS, data).source == str(own)
 
@@ -89,11 +89,11 @@ def test_names_that_vectorize_keeps_may_begin_with_a_number(file):
 @pytest.mark.parametrize("text", ["3,7\n\n2\n", "1:0.5 2:1e-3\n", "1 0.4\n2 0.5\n", ""])
 def test_predictions_beside_the_data_are_not_taken_for_names(file, text):
     file(text, "news.labels")
-    assert Naming().names_of(LABELS, file("1 1:1\n", "news.svm")) is None
+    assert not Naming().names_of(LABELS, file("1 1:1\n", "news.svm"))
 
 
 def test_nothing_lies_beside_a_pipe(file, tmp_path):
     file("news\nsport\npolitics\n", "news.labels")
     file("doc 1\n", "news.text/ids")
     os.mkfifo(tmp_path / "news.svm")
-    assert Naming().names_of(LABELS, tmp_path / "news.svm") is None and read_ids(tmp_path / "news.svm") is None
+    assert not Naming().names_of(LABELS, tmp_path / "news.svm") and read_ids(tmp_path / "news.svm") is None

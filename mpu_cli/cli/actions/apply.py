@@ -130,7 +130,6 @@ def command(
     sidecars.refuse(IDS)
     ids = sidecars.ids(len(dataset))
     names = sidecars.names_of(BESIDE, np.arange(1, len(labels) + 1))
-    assert names is not None  # the directory contains them
     files = {file: decisions.read_cells(file, names, ids) for file in filter(None, (*reviewed, suggestions))}
     decided = decisions.read(files.values(), names, ids, dataset.labels)
     match(decided, dataset, data)

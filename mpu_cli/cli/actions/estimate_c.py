@@ -89,7 +89,7 @@ def command(
             there = there.multiply(sum(data.verified.rows(of_file).part(there)))
         columns = {
             "label": data.ids.tolist(),
-            **({} if data.names is None else {"name": list(map(data.names.name, data.ids.tolist()))}),
+            **({"name": list(map(data.names.name, data.ids.tolist()))} if data.names else {}),
             "annotations": count_positives(csr_array(there)).tolist(),
             "c": single.c.tolist(),
             "interval": single.intervals.tolist() if estimates.is_known else [None] * q,

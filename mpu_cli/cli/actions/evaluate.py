@@ -30,7 +30,7 @@ from mpu_cli.errors import (
 from mpu_cli.evaluation import compare
 from mpu_cli.evaluation.metrics import LabelSetMetrics, Propensities, corrected, corrected_metrics, precision_recall_f1
 from mpu_cli.inputs.side_tables import frequencies_of_file
-from mpu_cli.names.label_names import LabelNames
+from mpu_cli.names.label_names import NAMELESS, LabelNames
 from mpu_cli.names.naming import Naming
 from mpu_cli.review import decisions
 from mpu_cli.review.matching import match
@@ -238,7 +238,7 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
     `predictions`: a file; or a model, to predict label sets and scores.
     `count`: called with the number of newly compared instances.
     """
-    all_names: LabelNames | None = None
+    all_names = NAMELESS
     propensities = None
     if metrics.training is not None:
         annotated = (chunk.labels for chunk in iter_chunks(metrics.training, truth.reading, run=truth.run))
@@ -291,7 +291,7 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
             raise _no_scores("--calibration", predictions)
         report["calibration"] = {**reliability.summary(), "bins": reliability.rows()}
     if metrics.per_label:
-        if model is not None and model.names is not None and metrics.naming.file is None:
+        if model is not None and model.names and metrics.naming.file is None:
             all_names = model.names
         elif not metrics.reviewed:
             all_names = truth.sidecars.names_of(metrics.naming, counts.labels)
@@ -302,7 +302,7 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
 
 def _reviewed_pair(
     truth: Truth, pairs: Iterator[tuple[Dataset, Dataset]], metrics: Metrics
-) -> tuple[tuple[Dataset, Dataset], LabelNames | None]:
+) -> tuple[tuple[Dataset, Dataset], LabelNames]:
     """Return complete label sets and predictions of the randomly drawn and reviewed instances, and names."""
     data, listed = (gathered(iter(parts)) for parts in zip(*pairs, strict=True))
     names = truth.sidecars.names_of(metrics.naming, data.occurring_labels()[1])

@@ -13,7 +13,7 @@ from mpu_cli.bundle.writing import origin_of
 from mpu_cli.cli.messages import output_report, present, print_values
 from mpu_cli.core.explanation import explain
 from mpu_cli.errors import ModelError, MpuError
-from mpu_cli.names.label_names import is_number, label_of, quoted
+from mpu_cli.names.label_names import is_number, quoted
 from mpu_cli.text.stored import unpacked
 
 _ELSEWHERE = ("c", "c_assumption", "c_estimated", "c_known", "levels")  # options that the report has under other names
@@ -37,7 +37,7 @@ class _Described:
             "model": str(self.path),
             "levels": len(levels),
             "labels": len(model.label_ids),
-            "named": 0 if names is None else sum(bool(names.by_number.get(k)) for k in model.label_ids.tolist()),
+            "named": sum(bool(names.by_number.get(k)) for k in model.label_ids.tolist()),
             # labels without annotations, which only have names or features
             "never_annotated": None if self.origin is None else self.origin.annotated.count(0),
             "features": len(model.occurring.indices),  # that occurred in training
@@ -62,10 +62,10 @@ class _Described:
 
     def column(self, label: str) -> int:
         """Return the column of a label; MpuError if the model does not have it."""
-        if self.model.names is None and not is_number(label):
+        if not self.model.names and not is_number(label):
             raise MpuError(f"{self.path}: {quoted(label)} is not a label number, and the model has no names")
         try:
-            number = label_of(label, self.model.names)
+            number = self.model.names.number(label)
         except ValueError as error:
             raise MpuError(f"{self.path}: {error}") from None
         ids = self.model.label_ids
@@ -120,7 +120,7 @@ class _Described:
         ]
 
     def _name(self, k: int) -> str | None:
-        return None if self.model.names is None else self.model.names.shown(int(self.model.label_ids[k]))
+        return self.model.names.shown(int(self.model.label_ids[k])) if self.model.names else None
 
     @cached_property
     def _feature_names(self) -> dict[int, str]:

@@ -218,8 +218,7 @@ def predict(
     found = Fitness()
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
         if output.form == "tsv":
-            has_uris = model.names is not None and model.names.has_uris
-            out.write(b"id\tlabel\tprobability" + b"\turi" * has_uris + b"\n")
+            out.write(b"id\tlabel\tprobability" + b"\turi" * model.names.has_uris + b"\n")
         try:
             for text, of_slice in map_ahead(predict_rows, slices, run.threads):
                 has_thresholds = output.form == "scores" and not found.instances  # the first line
@@ -246,11 +245,9 @@ def _lines(
         return score_lines(ends, labels, values)
     if output.form == "both":
         return label_and_score_lines(ends, labels, values, values >= output.thresholds(model)[cells.columns])
-    is_table, has_uris = output.form == "tsv", names is not None and names.has_uris
-    named = {k: str(k) for k in np.unique(labels).tolist()}
-    if names is not None:
-        named = {k: names.in_cell(k) if is_table else names.shown(k) for k in named}
-    uris = {} if names is None else {k: names.uri(k) for k in named}
+    is_table, has_uris = output.form == "tsv", names.has_uris
+    named = {k: names.in_cell(k) if is_table else names.shown(k) for k in np.unique(labels).tolist()}
+    uris = {k: names.uri(k) for k in named}
     texts = np.asarray(values, np.float32).astype("U").tolist()  # with as few digits as possible
     lines = []
     for id, (start, stop) in zip(ids, pairwise(ends.tolist()), strict=True):

@@ -67,7 +67,7 @@ def _suggestions(missing: suggest.Listed, sources: Sources) -> Iterator[dict[str
             id=None if ids is None else ids.texts[row],
             title=None if texts is None else shorten(texts.get(row, ("",))[0], 100, placeholder=" …"),
             label=label,
-            name=None if names is None else names.name(label),
+            name=names.name(label) if names else None,
             probability=probability,
         )
 

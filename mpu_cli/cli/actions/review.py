@@ -29,10 +29,10 @@ from mpu_cli.text.stored import Records, Sidecars, made_with
 
 
 def _allowed(
-    suggestions: SuggestedByInstance, suggestible: Suggestible, names: LabelNames | None, occurring: np.ndarray
+    suggestions: SuggestedByInstance, suggestible: Suggestible, names: LabelNames, occurring: np.ndarray
 ) -> SuggestedByInstance:
     suggested = [one.label for labels in suggestions.values() for one in labels]
-    ids = np.unique([*suggested, *occurring.tolist(), *([] if names is None else names.by_number)])
+    ids = np.unique([*suggested, *occurring.tolist(), *names.by_number])
     if (allowed := suggestible.of(ids, names)) is None:
         return suggestions
     kept = {*ids[allowed].tolist()}

@@ -96,7 +96,7 @@ class Loaded:
     def uris(self) -> list[str | None]:
         """The URI of each column, None if absent; an empty list if no label has one."""
         names = self.model.names
-        return [] if names is None or not names.has_uris else list(map(names.uri, self.model.label_ids.tolist()))
+        return list(map(names.uri, self.model.label_ids.tolist())) if names.has_uris else []
 
     def answer(self, asked: Asked) -> dict[str, Any]:
         """Predict; return the labels and scores of each instance by name, or the suggestions for one text for Annif.

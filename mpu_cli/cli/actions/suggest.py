@@ -202,8 +202,7 @@ def suggest(sources: Sources, outputs: Outputs, options: Options, choice: Choice
     is_annotated = (found.there > found.added).sum(axis=0) > 0
     counts[~is_annotated & (counts[:, 0] == 0)] = np.nan  # c does not apply to labels that are never annotated
     report["per_label"] = {
-        label: ({} if data.names is None else {"name": data.names.name(label)})
-        | {"missing": of, "low": low, "high": high}
+        label: ({"name": data.names.name(label)} if data.names else {}) | {"missing": of, "low": low, "high": high}
         for label, (of, low, high) in zip(data.ids.tolist(), counts.tolist(), strict=True)
     }
     return Listed(report | {"warnings": warnings}, frequency, found, data)
