@@ -20,7 +20,7 @@ from mpu_cli.names.naming import read_names
 from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, problem_of
 from mpu_cli.text.analyzer import TextIn
-from mpu_cli.text.records import Bad, clean, read_rows, suffix_of
+from mpu_cli.text.records import clean, read_rows, suffix_of
 
 _MOST_NUMBERS = 10**7
 _ID = re.compile(r"(?:\([A-Z]{2}-[A-Z0-9-]+\)|[A-Za-z]+:)?([^\s/:()]*[0-9][^\s/:()]*)")  # as in "(DE-588)4113937-9"
@@ -225,8 +225,8 @@ def read_table(source: str | Path) -> Iterator[Concept]:
     """Read the concepts from a table; InputError at a row that is not a concept."""
     with open_side(source) as stream:
         for row in read_rows(stream, str(source), "csv", needed=("uri",)):
-            if isinstance(row, Bad):
-                raise InputError(source, row.problem, row.line)
+            if row.problem:
+                raise InputError(source, row.with_lines(row.problem), row.line)
             fields = {name: str(value).strip() for name, value in row.fields.items()}
             if not (uri := without_brackets(fields["uri"])):
                 raise InputError(source, "the column uri is empty; each concept has a URI", row.line)

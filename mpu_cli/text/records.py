@@ -46,24 +46,17 @@ class Row:
     """A row and its fields, which are strings in a table."""
 
     line: int  # line number of its start, from 1
-    fields: Mapping[str, object]  # values by field name
+    fields: Mapping[str, object] = field(default_factory=dict)  # values by field name
+    problem: str = ""  # why it cannot be used, and what to do
     cells: list[str] = field(default_factory=list, compare=False, repr=False)  # of a table
     table: Table | None = field(default=None, compare=False, repr=False)
+    lines: int = field(default=1, compare=False)  # its number of lines
 
-
-@dataclass(frozen=True)
-class Bad:
-    """A row that cannot be used."""
-
-    line: int  # line number of its start, from 1
-    problem: str  # what is wrong, and what to do
-    lines: int = 1  # its number of lines
-
-    @classmethod
-    def over(cls, line: int, problem: str, lines: int) -> "Bad":
-        """Return a row that may take up several lines, which is told if it does."""
-        span = f"; it takes up lines {line} to {line + lines - 1}, from an opening quotation mark to the next"
-        return cls(line, problem + span * (lines > 1), lines)
+    def with_lines(self, problem: str) -> str:
+        """Return a problem in this row with its lines, if there are several."""
+        last = self.line + self.lines - 1
+        span = f"; it takes up lines {self.line} to {last}, from an opening quotation mark to the next"
+        return problem + span * (self.lines > 1)
 
 
 def suffix_of(source: str | Path) -> str:
@@ -76,7 +69,7 @@ def format_of(source: str | Path) -> str | None:
     return _FORMAT_OF.get(suffix_of(source))
 
 
-def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = ()) -> Iterator[Row | Bad]:
+def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = ()) -> Iterator[Row]:
     """Read rows one by one.
 
     Empty lines and table rows with only empty cells are skipped. A byte order mark and CRLF are allowed. The first row
@@ -86,7 +79,7 @@ def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = 
     `form`: {"jsonl", "csv", "tsv", "annif"}: JSON objects, one on each line; a table; or, without a header row, lines
     with a text, a tab and URIs separated by blanks: the fields ``text`` and ``subjects``.
     `needed`: fields that a table must have. If one is missing, the header row is bad, and the only one.
-    Yields: `Bad` if the row is not UTF-8, too long, not an object, or does not fit the first row of a table.
+    Yields: a row with a problem if it is not UTF-8, too long, not an object, or does not fit the first row of a table.
     Raises InputError (the whole file is unreadable: it is a JSON array, or a table without a header row, or with an
     unterminated row that takes up several lines, the rest of the file).
     """
@@ -97,11 +90,11 @@ def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = 
     is_first = True
     for number, (line, problem) in enumerate(lines, 1):
         if problem:
-            yield Bad(number, problem)
+            yield Row(number, problem=problem)
         elif line.strip():
             if form == ANNIF:
                 text, _, uris = line.rstrip("\r\n").partition("\t")
-                yield Bad(number, OLD_LINE_ENDS) if "\r" in uris else Row(number, {"text": text, SUBJECTS: uris})
+                yield Row(number, {"text": text, SUBJECTS: uris}, OLD_LINE_ENDS * ("\r" in uris))
                 continue
             if is_first and (line.lstrip().startswith("[") or line.strip() == "{"):
                 records = "'.[]'" if line.lstrip().startswith("[") else "."
@@ -109,11 +102,12 @@ def read_rows(stream: Readable, source: str, form: str, needed: Iterable[str] = 
                 raise InputError(source, f"{problem}jq -c {records} {quote(source)} > lines.jsonl", number)
             is_first = False
             try:
-                fields, problem = json_value(line), "this is not a JSON object with fields; each line should be one"
+                if not isinstance(fields := json_value(line), dict):
+                    fields, problem = {}, "this is not a JSON object with fields; each line should be one"
             except ValueError as error:
                 is_old = "\r" in line.strip()
-                fields, problem = None, OLD_LINE_ENDS if is_old else f"{error}; each line should be one object"
-            yield Row(number, fields) if isinstance(fields, dict) else Bad(number, problem)
+                fields, problem = {}, OLD_LINE_ENDS if is_old else f"{error}; each line should be one object"
+            yield Row(number, fields, problem)
 
 
 def no_field(name: str, names: Iterable[str], is_table: bool = False) -> str:
@@ -128,7 +122,7 @@ def field_list(names: Iterable[str], is_table: bool = False) -> str:
     return f"there are {abridged(shown[:MOST_SHOWN], len(shown)) or 'none at all'}{header}"
 
 
-def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Iterable[str]) -> Iterator[Row | Bad]:
+def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Iterable[str]) -> Iterator[Row]:
     problem = ""  # what is wrong with a line of the row
 
     def checked(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -168,32 +162,29 @@ def _table(lines: Iterator[tuple[str, str]], source: str, form: str, needed: Ite
             raise InputError(source, problem, first)
         n_lines = rows.line_num - first + 1
         if problem:
-            yield Bad.over(first, problem, n_lines)
+            yield Row(first, problem=problem, lines=n_lines)
         elif not values or not any(map(str.strip, values)):
             continue
         elif table is not None:
-            again = "this line names the columns again, as if two tables were joined; remove it"
-            yield Bad(first, again) if values == table.names else _named(first, values, table, n_lines)
+            names = table.names
+            if values == names:
+                problem = "this line names the columns again, as if two tables were joined; remove it"
+            elif any(map(str.strip, values[len(names) :])):
+                of_columns = counted(len(names), "column")
+                problem = f"there are {len(values)} values, but {of_columns}; quote what has a separator"
+            # Spreadsheets leave out empty values at the end.
+            pairs = zip_longest(names, values[: len(names)], fillvalue="")
+            yield Row(first, {name: value for name, value in pairs if name}, problem, values, table, n_lines)
         else:
             names = [name.strip() for name in values]
             table = Table(slice(first - 1, rows.line_num), delimiter, names)
             if twice := first_repeated(names):
                 raise InputError(source, f"two columns are called {twice[:40]!r}", first)
             if absent := [name for name in needed if name not in names]:
-                yield Bad(first, no_field(absent[0], filter(None, names), is_table=True))
+                yield Row(first, problem=no_field(absent[0], filter(None, names), is_table=True))
                 return
     if table is None:
         raise InputError(source, "it is empty; its first line should name the columns")
-
-
-def _named(line: int, values: list[str], table: Table, n_lines: int) -> Row | Bad:
-    names = table.names
-    if any(value.strip() for value in values[len(names) :]):
-        problem = f"there are {len(values)} values, but {counted(len(names), 'column')}; quote what has a separator"
-        return Bad.over(line, problem, n_lines)
-    # Spreadsheets leave out empty values at the end.
-    pairs = zip_longest(names, values[: len(names)], fillvalue="")
-    return Row(line, {name: value for name, value in pairs if name}, values, table)
 
 
 TEXT, TAGS, ID = "text", "tags", "id"  # default fields; the last two are optional
@@ -214,9 +205,8 @@ class Fields:
     group: str = ""  # the field with the name of the record's group. Empty: not read
     # Which of these fields the user has named: a table must have them, and each record the id and the group
     named: frozenset[str] = frozenset()
-    # Whether each field in `tags` is itself a tag, and its value, such as 1, indicates whether the record has it. None:
-    # determined from the first records.
-    are_tags: bool | None = False
+    # Whether each field in `tags` is itself a tag, and its value, such as 1, indicates whether the record has it.
+    are_tags: bool = False
 
     def needed(self) -> list[str]:
         """Return the fields that a table must have."""
@@ -237,7 +227,7 @@ class Record:
     id: str | None  # None if records have no ids
     mended: bool  # whether a tab or line end within a tag, the id or the group was replaced by a blank
     group: str | None = None  # empty: the unnamed group. None if groups are not read
-    row: Row = field(default=Row(0, {}), compare=False, repr=False)  # the row that it was made from
+    row: Row = field(default=Row(0), compare=False, repr=False)  # the row that it was made from
 
     def size(self) -> int:
         """Return the number of characters in the text, the tags and the id."""
@@ -257,34 +247,33 @@ def flag(value: object) -> bool | None:
 
 
 class RecordReader:
-    """Reads records one by one.
+    """Reads records one by one: `records` yields those of a stream.
 
     A text is a string, or null if empty. Tags are a list of strings or whole numbers, or one string: a list
     (`fields.listed`), or else split at the separator; null means no tags. An id is a string or a whole number.
 
     `fields`: the fields that are read, completed from the first records.
+    `skip_bad`: whether bad records are left out; otherwise the first one raises InputError.
     """
 
-    def __init__(self, stream: Readable, source: str, form: str, fields: Fields) -> None:
-        self.fields = fields
-        self._source = source
+    def __init__(self, source: str, form: str, fields: Fields, skip_bad: bool = False) -> None:
+        self.source, self.form, self.fields, self.skip_bad = source, form, fields, skip_bad
         self._has_id = False
-        self._rows = read_rows(stream, source, form, fields.needed())
 
-    def __iter__(self) -> Iterator[Record | Bad]:
-        """Yield records, or the problems in them.
+    def refuse(self, row: Row, problem: str) -> None:
+        """Raise InputError for a bad record, unless bad ones are left out."""
+        if not self.skip_bad:
+            raise InputError(self.source, problem, row.line)
+
+    def records(self, stream: Readable) -> Iterator[Record]:
+        """Read a stream from the start.
 
         Raises InputError (as `read_rows`; or no text field is named, and there are several fields).
         """
-        rows = self._rows
-        if self.fields.are_tags is None:
-            ahead = list(islice(rows, _PEEKED))
-            self._choose_tags([row.fields for row in ahead if isinstance(row, Row)])
-            rows = chain(ahead, rows)
         is_first = True
-        for row in rows:
-            if isinstance(row, Bad):
-                yield row
+        for row in read_rows(stream, self.source, self.form, self.fields.needed()):
+            if row.problem:
+                self.refuse(row, row.with_lines(row.problem))
                 continue
             if is_first:
                 self._choose_others(row)
@@ -292,20 +281,14 @@ class RecordReader:
             try:
                 yield self._record(row)
             except ValueError as error:
-                of = f" (document {row.fields.get('document_id')!r})" * Path(self._source).is_dir()
-                yield Bad.over(row.line, f"{error}{of}", 1 + sum(cell.count("\n") for cell in row.cells))
+                of = f" (document {row.fields.get('document_id')!r})" * Path(self.source).is_dir()
+                self.refuse(row, row.with_lines(f"{error}{of}"))
 
-    def good(self, skip_bad: bool = False) -> Iterator[Record]:
-        """Yield good records; InputError also at the first bad one, unless bad ones are skipped."""
-        for record in self:
-            if isinstance(record, Record):
-                yield record
-            elif not skip_bad:
-                raise InputError(self._source, record.problem, record.line)
-
-    def _choose_tags(self, first: list[Mapping[str, object]]) -> None:
+    def find_tags(self, stream: Readable) -> None:
         """Find the fields that are tags: all named ones or, if no field lists tags, two or more others."""
         fields = self.fields
+        rows = islice(read_rows(stream, self.source, self.form, fields.needed()), _PEEKED)
+        first = [row.fields for row in rows if not row.problem]
         if "tags" in fields.named:  # some of them may have no value in the first records
             values = [value_of(one, name) for one in first for name in fields.tags]
             self.fields = replace(fields, are_tags=_are_flags(values))
@@ -322,7 +305,7 @@ class RecordReader:
             if len(first.fields) != 1:
                 there = field_list(first.fields, is_table=first.table is not None)
                 problem = f"which field has the text? Name it by --text-field; {there}"
-                raise InputError(self._source, problem, first.line)
+                raise InputError(self.source, problem, first.line)
             self.fields = replace(fields, text=tuple(first.fields))
         if "group" not in fields.named and holder(first.fields, fields.group) is None:
             self.fields = replace(self.fields, group="")

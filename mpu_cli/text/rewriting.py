@@ -56,7 +56,7 @@ class Rewriter:
         taken: list[bytes] = []  # lines that have been read but not written
         watched = Watched(stream, taken.append)
         encoding, next_line = watched.encoding, 1
-        for record in RecordReader(watched, source, self._form, self._fields).good(self._skip_bad):
+        for record in RecordReader(source, self._form, self._fields, self._skip_bad).records(watched):
             lines = [line.decode(errors=_AS_THEY_ARE) for line in BytesIO(b"".join(taken))]
             taken.clear()
             before, own = lines[: record.line - next_line], lines[record.line - next_line :]

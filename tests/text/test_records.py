@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,13 +10,25 @@ from hypothesis import strategies as st
 
 from mpu_cli.errors import InputError
 from mpu_cli.text.fields import holder, value_of, with_value
-from mpu_cli.text.records import Bad, Fields, Record, RecordReader, form_and_fields
+from mpu_cli.text.records import Fields, Record, RecordReader, Row, form_and_fields
 from tests.golden import refused
 
 
-def records(*objects: object, **fields) -> list[Record | Bad]:
+def records(*objects: object, is_found=False, **fields) -> list[Record | Row]:
     data = "".join(json.dumps(value) + "\n" for value in objects).encode()
-    return list(RecordReader(io.BytesIO(data), "in", "jsonl", Fields(**fields)))
+    return read(data, "jsonl", is_found, **fields)
+
+
+def read(data: bytes, form: str, is_found=False, **fields) -> list[Record | Row]:
+    """Read records, and rows with a problem instead of bad ones; perhaps find the fields that are tags."""
+    found = []
+    reader = RecordReader("in", form, Fields(**fields))
+    reader.refuse = lambda row, problem: found.append(replace(row, problem=problem))
+    if is_found:
+        reader.find_tags(io.BytesIO(data))
+    for record in reader.records(io.BytesIO(data)):
+        found.append(record)
+    return found
 
 
 def test_named_fields_and_several_texts():
@@ -28,7 +41,7 @@ def test_named_fields_and_several_texts():
 @pytest.mark.parametrize(("form", "mark"), [("csv", ","), ("tsv", "\t")])
 def test_a_row_that_is_cut_off_before_a_column_that_is_read_is_bad(form, mark, fields):
     data = b"id,text,tags,note\n1,one,a\n2,two\n3\n4,four,\n".replace(b",", mark.encode())
-    first, two, one, last = RecordReader(io.BytesIO(data), "in", form, Fields(**fields))
+    first, two, one, last = read(data, form, **fields)
     assert (first.tags, last.tags) == (("a",), ())
     assert (two.line, two.problem.split(";")[0]) == (3, "there are 2 values, but 4 columns, and none in 'tags'")
     assert (one.line, one.problem.split(",")[0]) == (4, "there is 1 value")
@@ -36,8 +49,8 @@ def test_a_row_that_is_cut_off_before_a_column_that_is_read_is_bad(form, mark, f
 
 def test_a_row_that_is_cut_off_before_a_column_of_0_and_1_is_bad():
     data = b"text,a,b,note\none,1,0\ntwo,1\n"
-    first, cut_off = RecordReader(io.BytesIO(data), "in", "csv", Fields(are_tags=None))
-    assert (first.tags, isinstance(cut_off, Bad)) == (("a",), True)
+    first, cut_off = read(data, "csv", is_found=True)
+    assert (first.tags, isinstance(cut_off, Row)) == (("a",), True)
 
 
 def test_a_missing_field_is_reported_with_those_of_a_wide_record():
@@ -82,19 +95,19 @@ def test_fields_of_0_and_1_are_tags(values, named):
     rows = [{"text": "t", "id": "1", "n": 1, "a": yes, "b": no}, {"text": "u", "id": "0", "n": 7, "a": yes, "b": yes}]
     rows = [row | {"c": "", "d": "NA"} for row in rows]
     fields = {"tags": ("a", "b", "c"), "named": {"tags"}} if named else {}
-    found = records(*rows, are_tags=None, **fields)
+    found = records(*rows, is_found=True, **fields)
     assert [record.tags for record in found] == [("a",), ("a", "b")]
     assert [record.tags for record in records(*rows)] == [(), ()]
 
 
 def test_a_field_of_0_and_1_must_go_on_so():
     rows = [{"text": "t", "a": 0, "b": 1}] * 200 + [{"text": "t", "a": 7, "b": 1}]
-    assert "'a' is '7', not 0 or 1" in records(*rows, are_tags=None)[-1].problem
+    assert "'a' is '7', not 0 or 1" in records(*rows, is_found=True)[-1].problem
 
 
 def test_several_fields_have_tags():
     rows = [{"text": "t", "a": "x; y", "b": ["z"]}, {"text": "t", "b": "x"}]
-    found = records(*rows, tags=("a", "b"), named={"tags"}, are_tags=None)
+    found = records(*rows, tags=("a", "b"), named={"tags"}, is_found=True)
     assert [record.tags for record in found] == [("x", "y", "z"), ("x",)]
 
 

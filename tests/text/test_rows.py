@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_cli.errors import InputError
-from mpu_cli.text.records import Bad, Row, read_rows
+from mpu_cli.text.records import Row, read_rows
 from tests.golden import refused
 from tests.line_limit import line_limit
 
@@ -19,7 +19,7 @@ LIMIT = 1000
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"))
 
 
-def rows(data: bytes, form: str, limit: int = LIMIT) -> list[Row | Bad]:
+def rows(data: bytes, form: str, limit: int = LIMIT) -> list[Row]:
     with line_limit(limit):
         return list(read_rows(io.BytesIO(data), "in", form))
 
@@ -86,10 +86,10 @@ def test_a_bad_row_is_named_by_its_line_and_reading_goes_on(name):
     data, form, line, words = BAD[name]
     after = b'{"z": 1}\n' if form == "jsonl" else b"8,9\n"
     found = rows(data + after, form, 6000 if "digits" in name else LIMIT)
-    bad = next(row for row in found if isinstance(row, Bad))
+    bad = next(row for row in found if row.problem)
     assert bad.line == line
-    assert words in bad.problem
-    assert isinstance(found[-1], Row)
+    assert words in bad.with_lines(bad.problem)
+    assert not found[-1].problem
     assert found[-1].line > line
 
 
@@ -103,7 +103,7 @@ def test_a_value_over_several_lines_is_as_long_as_a_line_may_be(length):
     row = b'"' + b"x\n" * 200 + b"y" * (length - 400) + b'",z'
     with nullcontext() if length == LIMIT else refused(InputError):
         (found,) = rows(b"a,b\n" + row + b"\r\n", "csv")
-        assert isinstance(found, Row)
+        assert not found.problem
 
 
 def test_a_long_header_is_checked_in_one_pass():

@@ -123,7 +123,7 @@ def rows_of_texts(model: TrainedModel, source: str, texts: Iterable[str], form: 
 def _records(source: str, form: str | None, fields: Fields) -> Iterator[Record]:
     form, _ = form_and_fields(source, form)
     with open_records(source) as stream:
-        yield from RecordReader(stream, source, form, fields).good()
+        yield from RecordReader(source, form, fields).records(stream)
 
 
 # Number of probabilities that a thread computes at a time; bounds memory for many lines with few features. With many

@@ -117,7 +117,7 @@ def _of_records(place: Records) -> _Keyed:
         raise InputError(place.file, "there is no such file or directory")
     with open_records(place.file) as raw:
         stream = Measured(raw)
-        for record in RecordReader(stream, place.file, place.form, fields).good(place.skip_bad):
+        for record in RecordReader(place.file, place.form, fields, place.skip_bad).records(stream):
             of = record.row.fields
             yield record.id, tuple(str(value_of(of, name) or "") for name in fields.text or of)
         # A manifest from elsewhere may name any file of this account.

@@ -36,7 +36,6 @@ from mpu_cli.text.labels import Labels, is_thesaurus, read_labels, read_thesauru
 from mpu_cli.text.records import (
     EMPTY,
     MOST_SHOWN,
-    Bad,
     Fields,
     Record,
     RecordReader,
@@ -102,12 +101,14 @@ def vectorize(
     if known.of_several and like is None:
         info(f"{shown(labels)}: {counted(len(known.of_several), 'name')} of several labels, kept apart by number")
     n_numbered = len(known)
-    are_tags = None if like is None or tags else default.are_tags  # None: detected
     options_of_fields = {"text": text, "tags": tags, "id": id, "separator": separator, "group": group}
     named: dict[str, Any] = {kind: value for kind, value in options_of_fields.items() if value}
-    fields = replace(default, **named, named=frozenset(named), are_tags=are_tags)
+    fields = replace(default, **named, named=frozenset(named))
     reader, size = _Reader(str(file), form, fields, skip_bad), bytes_of(file)
     with read_twice(file, open_records) as opened, ExitStack() as beside, open_output(target, beside) as out:
+        if like is None or tags:
+            with opened() as stream:
+                reader.find_tags(stream)
         work = None if directory is None else beside.enter_context(replacing_directory(directory))
         if vectorizer is None:
             options = options or TextOptions()
@@ -129,8 +130,8 @@ def vectorize(
             content = stored.Content(writer.instances, len(known), *writer.measured.measure())
             kept = replace(vectorizer.stored(), fields=reader.fields, content=content, records=records)
             write_directory(work, kept, known)
-    for bad in reader.listed:
-        warn(f"{file}:{bad.line}: left out: {bad.problem}", line=bad.line)
+    for line, problem in reader.listed:
+        warn(f"{file}:{line}: left out: {problem}", line=line)
     if reader.bad:
         others = ", the first of them listed" * (reader.bad > len(reader.listed))
         lines = f" on {reader.bad_lines:,} lines" * (reader.bad_lines > reader.bad)
@@ -208,16 +209,15 @@ class VectorWriter:
                 file.write(lines if self.instances else as_a_file(lines))
 
 
-class _Reader:
-    """Reads good records, and counts the bad ones."""
+class _Reader(RecordReader):
+    """Counts records, and lists bad ones that are left out."""
 
-    def __init__(self, name: str, form: str, fields: Fields, skip_bad: bool) -> None:
-        self.name, self._form, self._skip_bad = name, form, skip_bad
-        self.fields = fields
+    def __init__(self, source: str, form: str, fields: Fields, skip_bad: bool) -> None:
+        super().__init__(source, form, fields, skip_bad)
         self.good = self.bad = self.bad_lines = 0
         self.measure: Measure | None = None
-        self.listed: list[Bad] = []
-        self.first = Row(0, {})
+        self.listed: list[tuple[int, str]] = []  # line and problem
+        self.first = Row(0)
         # `with_tags`: the tags fields that a record has. `separates`: whether one contains the separator. `cells`: how
         # many of them are texts, and contain another separator
         self.with_tags: set[str] = set()
@@ -225,37 +225,33 @@ class _Reader:
         self.cells: Counter[str] = Counter()
 
     def records(self, stream: Readable) -> Iterator[Record]:
-        """Read a stream from the start. InputError at the first bad record, unless bad records are skipped."""
+        """Read a stream from the start, as the base class does; InputError also if it has changed since."""
         self.good, self.bad, self.bad_lines, self.listed = 0, 0, 0, []
         self.cells.clear()
         measured = Measured(stream)
-        reader = RecordReader(measured, self.name, self._form, self.fields)
-        for record in reader:
-            if isinstance(record, Record):
-                self.good += 1
-                self.fields = reader.fields
-                self.first = self.first if self.first.line else record.row
-                self._look_at(record.row.fields)
-                yield record
-                continue
-            other = "" if self.good else self._other_field(record.problem)
-            bad = replace(record, problem=record.problem + other)
-            if not self._skip_bad:
-                skip = "" if other else "; --skip-bad leaves bad records out"
-                raise InputError(self.name, f"{bad.problem}{skip}", bad.line)
-            self.bad += 1
-            self.bad_lines += bad.lines
-            if len(self.listed) < _MOST_LISTED:
-                self.listed.append(bad)
+        for record in super().records(measured):
+            self.good += 1
+            self.first = self.first if self.first.line else record.row
+            self._look_at(record.row.fields)
+            yield record
         measure = measured.measure()
         if self.measure not in (None, measure):
-            raise changed(self.name)
+            raise changed(self.source)
         self.measure = measure
         absent = [name for name in self.fields.tags if name not in self.with_tags]
         if self.good and absent and "tags" in self.fields.named:
             problem = no_field(absent[0], self.first.fields)
             others = "; no other record has it" * (self.good > 1)
-            raise InputError(self.name, f"{problem}{others}{self._other_field(problem)}", self.first.line)
+            raise InputError(self.source, f"{problem}{others}{self._other_field(problem)}", self.first.line)
+
+    def refuse(self, row: Row, problem: str) -> None:
+        """Count a bad record, or raise InputError with the option that may help."""
+        other = "" if self.good else self._other_field(problem)
+        super().refuse(row, problem + (other or "; --skip-bad leaves bad records out"))
+        self.bad += 1
+        self.bad_lines += row.lines
+        if len(self.listed) < _MOST_LISTED:
+            self.listed.append((row.line, problem + other))
 
     def _look_at(self, fields: Mapping[str, object]) -> None:
         for name in self.fields.tags:
@@ -298,12 +294,12 @@ def _fit(reader: _Reader, stream: Readable, options: TextOptions, labels: Labels
         deque(names_of_labels, maxlen=0)  # hashed features need no names, but tags need their numbers
     except DataError as error:
         if reader.good:
-            raise InputError(reader.name, str(error)) from error
+            raise InputError(reader.source, str(error)) from error
     if not reader.good:
         if reader.listed:
-            first = reader.listed[0]
-            raise InputError(reader.name, f"{first.problem}; all records are bad", first.line)
-        raise InputError(reader.name, "there are no records")
+            line, problem = reader.listed[0]
+            raise InputError(reader.source, f"{problem}; all records are bad", line)
+        raise InputError(reader.source, "there are no records")
     return vectorizer
 
 

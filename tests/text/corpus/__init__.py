@@ -18,7 +18,7 @@ from mpu_cli.runtime.files import checksum
 from mpu_cli.svmlight.reader import read
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.labels import read_labels, read_thesaurus
-from mpu_cli.text.records import FORMATS, Fields, Record, RecordReader, clean
+from mpu_cli.text.records import FORMATS, Fields, RecordReader, clean
 from mpu_cli.text.stored import Sidecars
 from mpu_cli.text.vectorizer import Vectorizer
 from tests.bundle.corpus import Choices, change_bytes, cut
@@ -45,17 +45,16 @@ def replay_records(data: bytes, folder: Path) -> None:
     kind, content = data[0] if data else 0, data[1:]
     form, options = FORMATS[kind % 3], _OPTIONS[kind // 9 % 3]
     with line_limit(_LIMITS[kind // 3 % 3]):
-        good, line = [], 0
+        good, lines = [], [0]
         try:
-            for record in RecordReader(io.BytesIO(content), "texts", form, Fields()):
-                assert record.line > line
-                line = record.line
-                if isinstance(record, Record):
-                    assert all(tag and tag == tag.strip() and not set(tag) & set("\t\r\n") for tag in record.tags)
-                    assert record.id is None or (record.id and not set(record.id) & set("\r\n"))
-                    good.append(record)
-                else:
-                    assert record.problem
+            reader = RecordReader("texts", form, Fields())
+            reader.refuse = lambda row, problem: lines.append(row.line) if problem else None
+            for record in reader.records(io.BytesIO(content)):
+                lines.append(record.line)
+                assert all(tag and tag == tag.strip() and not set(tag) & set("\t\r\n") for tag in record.tags)
+                assert record.id is None or (record.id and not set(record.id) & set("\r\n"))
+                good.append(record)
+            assert lines == sorted(set(lines))
         except InputError as error:
             assert _is_shown(error)
             good = []
