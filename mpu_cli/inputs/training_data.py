@@ -282,11 +282,6 @@ def cautions_of(estimates: Estimates, problem: Problem, shown: Callable[[int], s
     return cautions
 
 
-def frequency_file(options: Options) -> Path | None:
-    """Return the frequency file named in the options; None if absent."""
-    return options.c if isinstance(options.c, Path) else None
-
-
 def read_training_data(
     sources: Sources, run: Run, is_for_model: bool = True, is_read_again: bool = False
 ) -> TrainingData:

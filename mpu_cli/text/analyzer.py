@@ -102,14 +102,15 @@ def languages_of(texts: Iterable[str]) -> Counter[str]:
     return Counter(language_of(text) or "" for text in texts)
 
 
-def of_collection(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the languages of a collection, most frequent first: each with at least a twentieth of the texts.
+def stem_for(texts: Iterable[str]) -> str:
+    """Return `TextOptions.stem` for a collection: each language with at least a twentieth of the texts.
 
     Languages without a stemmer are left out. Texts of unclear language count as texts.
     """
     counts = languages_of(texts)
     least = _LEAST_TEXTS * counts.total()
-    return tuple(language for language, count in counts.most_common() if count >= least and language in LANGUAGES)
+    frequent = (language for language, count in counts.most_common() if count >= least)
+    return ",".join(language for language in frequent if language in LANGUAGES) or NO_STEMS
 
 
 def strangers(counts: Counter[str], languages: Sequence[str]) -> str | None:
@@ -334,52 +335,32 @@ def batches(texts: Iterable[T], size: Callable[[Any], int] = len) -> Iterator[li
         yield batch
 
 
-class TermCounts:
-    """Document frequencies of terms.
+def term_counts(texts: Iterable[str], analyzer: Analyzer) -> tuple[Counter[str], int, int]:
+    """Count in how many texts each term occurs; also return the number of texts, and of terms that were dropped.
 
     If there are more than `MOST_TERMS`, or they are too long, the rarest are dropped. If these occur again, their
     counts restart from 0.
-
-    `texts`: number of texts counted.
-    `of`: number of texts in which each term occurs.
-    `forgotten`: number of dropped terms.
     """
+    counts: Counter[str] = Counter()
+    n = dropped = 0
+    characters = 0  # upper bound, over all terms
+    for text in texts:
+        n += 1
+        terms = set(analyzer(text))
+        counts.update(terms)
+        characters += sum(map(len, terms))
+        if len(counts) > MOST_TERMS or characters > MOST_TERM_CHARACTERS:
+            kept, characters = _most_frequent(counts)
+            dropped += len(counts) - len(kept)
+            counts = kept
+    return counts, n, dropped
 
-    def __init__(self, analyzer: Analyzer) -> None:
-        self._analyzer = analyzer
-        self._characters = 0  # upper bound, over all terms
-        self.texts = 0
-        self.of: Counter[str] = Counter()
-        self.forgotten = 0
 
-    def add(self, texts: Iterable[str]) -> None:
-        """Count the terms of more texts."""
-        for text in texts:
-            terms = set(self._analyzer(text))
-            self.of.update(terms)
-            self._characters += sum(map(len, terms))
-            if len(self.of) > MOST_TERMS or self._characters > MOST_TERM_CHARACTERS:
-                self._forget()
-            self.texts += 1
-
-    def _forget(self) -> None:
-        """Drop the rarest terms to free half of the space; drop none if there is enough."""
-        before = len(self.of)
-        most = MOST_TERMS // 2 if before > MOST_TERMS else before
-        rarest = 0
-        while (size := sum(map(len, self.of))) > MOST_TERM_CHARACTERS // 2 or len(self.of) > most:
-            rarest += 1
-            self.of = Counter({term: count for term, count in self.of.items() if count > rarest})
-        self._characters = size
-        self.forgotten += before - len(self.of)
-
-    def vocabulary(self, min_df: int, max_features: int | None, kept: set[str]) -> list[str]:
-        """Return the terms that become features, in alphabetical order.
-
-        They occur in at least `min_df` texts. If there are more than `max_features`, the most frequent ones are taken,
-        ties in alphabetical order. Terms in `kept` are always features, and do not count towards the limit.
-        """
-        frequent = [term for term, count in self.of.items() if count >= min_df and term not in kept]
-        if max_features is not None and len(frequent) > max_features:
-            frequent = sorted(frequent, key=lambda term: (-self.of[term], term))[:max_features]
-        return sorted([*frequent, *kept])
+def _most_frequent(counts: Counter[str]) -> tuple[Counter[str], int]:
+    """Drop the rarest terms to free half of the space, or none if there is enough; also count their characters."""
+    most = MOST_TERMS // 2 if len(counts) > MOST_TERMS else len(counts)
+    rarest = 0
+    while (size := sum(map(len, counts))) > MOST_TERM_CHARACTERS // 2 or len(counts) > most:
+        rarest += 1
+        counts = Counter({term: count for term, count in counts.items() if count > rarest})
+    return counts, size

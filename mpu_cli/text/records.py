@@ -208,10 +208,14 @@ class Fields:
     # Whether each field in `tags` is itself a tag, and its value, such as 1, indicates whether the record has it.
     are_tags: bool = False
 
+    @property
+    def by_option(self) -> dict[str, tuple[str, ...]]:
+        """The names of the fields by the option that names them."""
+        return {"text": self.text, "tags": self.tags, "id": (self.id,), "group": (self.group,)}
+
     def needed(self) -> list[str]:
         """Return the fields that a table must have."""
-        optional = {"tags": self.tags, "id": (self.id,), "group": (self.group,)}
-        return [*self.text, *(name for kind, names in optional.items() if kind in self.named for name in names)]
+        return [name for kind, names in self.by_option.items() if kind in {"text", *self.named} for name in names]
 
 
 DEFAULT_FIELDS = Fields()

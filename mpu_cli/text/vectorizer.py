@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from heapq import nsmallest
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,6 @@ from mpu_cli.text import stored
 from mpu_cli.text.analyzer import (
     NGRAMS,
     NO_STEMS,
-    TermCounts,
     TextIn,
     TextOptions,
     analyzer_of,
@@ -34,7 +34,8 @@ from mpu_cli.text.analyzer import (
     chosen_lead,
     language_of,
     lead_of,
-    of_collection,
+    stem_for,
+    term_counts,
 )
 from mpu_cli.text.labels import Labels, read_labels
 from mpu_cli.text.stored import Stored, from_one
@@ -99,7 +100,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         lead = chosen_lead(first) if options.lead is None else options.lead
         stem = NO_STEMS if options.analyzer == "char" else options.stem
         if stem is None:
-            stem = ",".join(of_collection(_texts(X) if isinstance(X, Sequence) else first)) or NO_STEMS
+            stem = stem_for(_texts(X) if isinstance(X, Sequence) else first)
         options = replace(options, ngrams=options.ngrams or NGRAMS[options.analyzer], lead=lead, stem=stem)
         if options.hashing is None:
             self._fit_vocabulary(options, chain(first, texts), names)
@@ -109,18 +110,19 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
     def _fit_vocabulary(self, options: TextOptions, texts: Iterable[str], names: Iterable[str]) -> None:
         analyzer = analyzer_of(options)
-        counts = TermCounts(analyzer)
-        counts.add(texts)
-        min_df = options.min_df or 1 + (counts.texts >= 100) + (counts.texts >= 1000)
-        in_names = {term for name in names for term in analyzer(name)}
-        features = counts.vocabulary(min_df, options.max_features, in_names)
+        counts, n, self.forgotten_ = term_counts(texts, analyzer)
+        min_df = options.min_df or 1 + (n >= 100) + (n >= 1000)
+        in_names = {term for name in names for term in analyzer(name)}  # they do not count towards `max_features`
+        frequent = [term for term, count in counts.items() if count >= min_df and term not in in_names]
+        if options.max_features is not None:
+            frequent = nsmallest(options.max_features, frequent, key=lambda term: (-counts[term], term))
+        features = sorted([*frequent, *in_names])
         if not features:
             if min_df == 1:
                 raise DataError("no text has a word or n-gram; a word has at least two characters")
             raise DataError(f"no word or n-gram occurs in {min_df} texts; choose a lower min_df, or other n-grams")
-        self.forgotten_ = counts.forgotten
-        frequencies = np.array([counts.of[term] for term in features])
-        self._set(Stored(replace(options, min_df=min_df), features, _idf(frequencies, counts.texts)))
+        frequencies = np.array([counts[term] for term in features])
+        self._set(Stored(replace(options, min_df=min_df), features, _idf(frequencies, n)))
 
     def _fit_hashes(self, options: TextOptions, texts: Iterable[str]) -> None:
         hashed = _hashes_of(options)

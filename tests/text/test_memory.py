@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpu_cli.text import analyzer, stored
-from mpu_cli.text.analyzer import TermCounts, TextOptions, analyzer_of, batches
+from mpu_cli.text.analyzer import TextOptions, analyzer_of, batches, term_counts
 from mpu_cli.text.stored import packed, unpacked
 from mpu_cli.text.vectorizer import Vectorizer
 from tests.memory import peak_below
@@ -83,11 +83,10 @@ def test_rare_terms_are_forgotten_where_there_are_too_many_or_long_ones(monkeypa
     monkeypatch.setattr(analyzer, "MOST_TERM_CHARACTERS", 10_000)
     monkeypatch.setattr(analyzer, "MOST_TERMS", 100)
     for length, n, most in ((994, 100, 10), (1, 1000, 101)):
-        counts = TermCounts(str.split)
-        counts.add(f"often {i:06d}{'x' * length}" for i in range(n))
-        assert counts.of["often"] == n
-        assert len(counts.of) <= most
-        assert counts.forgotten > 0.8 * n
+        counts, _, dropped = term_counts((f"often {i:06d}{'x' * length}" for i in range(n)), str.split)
+        assert counts["often"] == n
+        assert len(counts) <= most
+        assert dropped > 0.8 * n
 
 
 @pytest.mark.parametrize("bits", [24, 30])

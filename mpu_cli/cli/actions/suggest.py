@@ -23,7 +23,7 @@ from mpu_cli.core.predictions import Cells, values_at
 from mpu_cli.core.problem import Verdict
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
-from mpu_cli.inputs.training_data import Sources, TrainingData, frequency_file, read_training_data
+from mpu_cli.inputs.training_data import Sources, TrainingData, read_training_data
 from mpu_cli.names.naming import EVERY_LABEL, FILLED, IMPLIED, Suggestible, beside, place_beside
 from mpu_cli.people.posteriors import Choice, Evidence, Scored
 from mpu_cli.people.suggestions import Suggestions, find
@@ -253,7 +253,8 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> None:
     """Refuse, before any training, files that would overwrite each other, or cannot be written or read twice."""
     listed = place_beside(outputs.target, FILLED) if outputs.fill and outputs.target is not None else None
     rules = None if listed is None or sources.rules is None else beside(str(outputs.target), IMPLIED)
-    inputs = sources.by_option() | {"--c": frequency_file(options)} | outputs.suggestible.by_option()
+    frequencies = options.c if isinstance(options.c, Path) else None
+    inputs = sources.by_option() | {"--c": frequencies} | outputs.suggestible.by_option()
     written = {"--output": outputs.target, "the list beside --output": listed, "the rules beside --output": rules}
     refuse_overlaps(inputs, written)
     refuse_unwritable(outputs.target)

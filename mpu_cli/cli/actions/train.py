@@ -39,7 +39,7 @@ from mpu_cli.core.options import LINEAR, STANDARDISED, Options
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.selection import TrainingResult
 from mpu_cli.errors import STANDARD_STREAM, MpuError, RejectedError, counted, shown, without_secrets
-from mpu_cli.inputs.training_data import ClusterData, Sources, cluster_data, frequency_file, read_training_data
+from mpu_cli.inputs.training_data import ClusterData, Sources, cluster_data, read_training_data
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, in_background, peak_bytes
@@ -79,7 +79,7 @@ def train(
     `on`: the cluster whose workers read and learn. Default: this process does.
     """
     test = acceptance.test
-    inputs = {**sources.by_option(), "--c": frequency_file(options), "--accept-on": test}
+    inputs = {**sources.by_option(), "--c": options.c if isinstance(options.c, Path) else None, "--accept-on": test}
     refuse_overlaps(inputs, {"--oof": oof, "--history": history}, {"--output": target})
     refuse_unwritable(oof, history)
     if history is not None and (suffix := compression_named(history)):

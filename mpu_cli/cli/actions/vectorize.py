@@ -30,7 +30,7 @@ from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.streams import Measure, Measured, Readable, Writable, bytes_of, is_url, open_output, read_twice
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
-from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches, languages_of, of_collection, strangers
+from mpu_cli.text.analyzer import NO_STEMS, TextOptions, batches, languages_of, stem_for, strangers
 from mpu_cli.text.fields import holder, value_of
 from mpu_cli.text.labels import Labels, is_thesaurus, read_labels, read_thesaurus
 from mpu_cli.text.records import (
@@ -114,8 +114,7 @@ def vectorize(
             options = options or TextOptions()
             if options.stem is None and options.analyzer == "word":
                 with progress("finding the languages", size), opened() as stream:
-                    languages = of_collection(record.text for record in reader.records(stream))
-                options = replace(options, stem=",".join(languages) or NO_STEMS)
+                    options = replace(options, stem=stem_for(record.text for record in reader.records(stream)))
             with progress("reading texts", size), opened() as stream:
                 vectorizer = _fit(reader, stream, options, known)
         writer = VectorWriter(out, work, vectorizer, known)
@@ -263,9 +262,7 @@ class _Reader(RecordReader):
 
     def _other_field(self, problem: str) -> str:
         """Return the option that names another field, if a problem is that a field is missing."""
-        fields = self.fields
-        options = {"text": fields.text, "tags": fields.tags, "id": (fields.id,), "group": (fields.group,)}
-        for option, names in options.items():
+        for option, names in self.fields.by_option.items():
             if any(problem.startswith(f"there is no field {name!r}") for name in names):
                 return f"; --{option} names the one that has the {option}"
         return ""
