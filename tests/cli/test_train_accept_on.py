@@ -89,7 +89,7 @@ def test_a_worse_model_is_rejected_in_one_line_and_in_the_report(three):
     result = three.train(4, "-q")
     assert (result.exit_code, result.stdout) == (3, "")
     (line,) = result.stderr.splitlines()
-    assert "news.mpu stays: the present one is ahead of the new model by 0.150 micro-F1, 95 %" in line
+    assert "news.mpu stays: the present one is ahead of the new model by 0.1500 micro-F1, 95 %" in line
     assert contents(three.folder) == {**before, "news.svm": three.data.read_bytes()}
     result = three.train(4, "--json")
     tested = json.loads(result.stdout)["acceptance"]
@@ -127,7 +127,7 @@ def test_many_small_losses_do_not_add_up(nights):
     nights.test.write_text(held_out(1))
     results = [nights.train(wrong, "-q") for wrong in range(5)]
     assert [result.exit_code for result in results] == [0, 0, 0, 0, 3]
-    assert f"{nights.model} stays: news.mpu.3 is ahead of the new model by 0.200 micro-F1" in results[-1].stderr
+    assert f"{nights.model} stays: news.mpu.3 is ahead of the new model by 0.2000 micro-F1" in results[-1].stderr
     assert nights.train(4, "-q", "--keep", 2).exit_code == 0
 
 

@@ -210,12 +210,12 @@ def conclusion_on(first: str, other: str, metric: str, difference: compare.Diffe
     value, low, high = difference.value, difference.low, difference.high
     if not difference.is_sure:
         return (
-            f"{other} and {first} cannot be told apart: the difference is {value:+.3f} {title}, 95 % interval "
-            f"{low:+.3f} to {high:+.3f}"
+            f"{other} and {first} cannot be told apart: the difference is {value:+z.4f} {title}, 95 % interval "
+            f"{low:+z.4f} to {high:+z.4f}"
         )
     ahead, behind = (other, first) if value > 0 else (first, other)
     least, most = sorted(np.abs([low, high]).tolist())
-    return f"{ahead} is ahead of {behind} by {abs(value):.3f} {title}, 95 % interval {least:.3f} to {most:.3f}"
+    return f"{ahead} is ahead of {behind} by {abs(value):.4f} {title}, 95 % interval {least:.4f} to {most:.4f}"
 
 
 def _no_scores(what: str, predictions: str) -> MpuError:
@@ -271,11 +271,11 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
         warn(f"labels are {ends}: {advice}")
     needed = [*(metrics.names or ()), *(name for name, _ in metrics.fail_below)]
     if missing := [name for name in needed if name not in comparison.results()]:
-        if form.ranks:
-            raise MpuError(f"{missing[0]} needs propensities; --training gives them")
         raise _no_scores(missing[0], predictions)
     c = None if frequencies is None else frequencies.of_counts(counts)
-    report = build_report(comparison, metrics.names, c) | more
+    report = build_report(comparison, metrics.names and list(dict.fromkeys(needed)), c) | more
+    if isinstance(metrics.c, float):
+        report["c"] = metrics.c
     uses_label_sets = metrics.per_label or not report.keys().isdisjoint(LabelSetMetrics().results())
     if "threshold" in report and uses_label_sets and metrics.threshold is None:
         warn(_CUT)
@@ -382,11 +382,14 @@ def command(truth: str, predictions: tuple[str, ...], reading: Reading, run: Run
         all_names = [*compare.SET_METRICS, *of_complete]
     if unknown := [name for name in names or () if name not in all_names]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(all_names)}.", param_hint="--metrics")
-    known = [name for name in names or all_names if not name.endswith(("_loss", "_error"))]
+    known = [name for name in all_names if not name.endswith(("_loss", "_error"))]
     for name, _ in wanted.fail_below:
         if name not in known:
             text = f"{name!r} is not one of the metrics where higher is better: {', '.join(known)}."
             raise click.BadParameter(text, param_hint="--fail-below")
+    for name in (*(names or ()), *(name for name, _ in wanted.fail_below)):
+        if name.startswith(("psp_", "psndcg_")) and not wanted.training:
+            raise click.UsageError(f"{name} needs --training.")
     with run.step("evaluating", bytes_of(Files(file for name in predictions for file in (truth, name)))) as count:
         data = Truth(truth, reading, run)
         if several:
