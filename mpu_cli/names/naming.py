@@ -141,39 +141,39 @@ class Naming:
         if file is None:
             return label_names.NAMELESS
         largest = int(labels.max(initial=0))
-        first = 0 if self.zero_based or (len(labels) and labels.min() == 0) else 1
+        first = 0 if self.zero_based or 0 in labels else 1
         by_number, is_numbered = read_names(file, first)
         texts = {name for of_label in by_number.values() for name in of_label}
         # A label without a name whose number is also a name: `LabelNames` needs it to read the number as a label.
         nameless = [number for number in labels.tolist() if number not in by_number and str(number) in texts]
         names = label_names.LabelNames.of({**by_number, **dict.fromkeys(nameless, ())}, shown(file))
         named = sum(bool(by_number.get(number)) for number in labels.tolist())
-        if is_numbered and len(labels) and not named:
-            raise InputError(file, f"names none of the labels of {shown(source)}, such as {labels[0]}")
-        if not is_numbered and len(labels) and largest not in by_number:
-            line = "line k names label k" + " - 1" * (first == 0)
-            raise InputError(
-                file,
-                f"has no name for label {largest} of {shown(source)}: {line}, of {len(by_number):,} lines; give the "
-                "right file by --labels, or put a number and a tab before each name",
-            )
         if is_numbered and named < len(labels):
             from mpu_cli.core.features import base_shift  # heavy, like NumPy
 
+            if not named:
+                raise InputError(file, f"names none of the labels of {shown(source)}, such as {labels[0]}")
             if base_shift([labels.min(), largest], [min(by_number), max(by_number)]):
                 _log.warning(
                     f"{names.source} names labels {min(by_number)} to {max(by_number)}, and those of {shown(source)} "
                     f"are {labels.min()} to {largest}: are they numbered from different bases?"
                 )
-        is_unsure = not is_numbered and not is_kept(file) and first == 1 and len(labels) and labels.min() == 1
-        if is_unsure and largest == len(by_number) - 1:
-            _log.warning(
-                f"{names.source}: line 1 names label 1, but neither label 0 nor label {largest + 1}, of the last line, "
-                "occurs: if line 1 names label 0, give --zero-based"
-            )
-        if not is_numbered and 2 * len(texts) < sum(map(bool, by_number.values())):
-            few = f"{len(by_number):,} lines have only {counted(len(texts), 'different name')}"
-            _log.warning(f"{names.source}: {few}: is this a line for each instance? Line k should name label k")
+        elif not is_numbered:
+            if len(labels) and largest not in by_number:
+                line = "line k names label k" + " - 1" * (first == 0)
+                raise InputError(
+                    file,
+                    f"has no name for label {largest} of {shown(source)}: {line}, of {len(by_number):,} lines; give "
+                    "the right file by --labels, or put a number and a tab before each name",
+                )
+            if not is_kept(file) and first == 1 and 1 in labels and largest == len(by_number) - 1:
+                _log.warning(
+                    f"{names.source}: line 1 names label 1, but neither label 0 nor label {largest + 1}, of the last "
+                    "line, occurs: if line 1 names label 0, give --zero-based"
+                )
+            if 2 * len(texts) < sum(map(bool, by_number.values())):
+                few = f"{len(by_number):,} lines have only {counted(len(texts), 'different name')}"
+                _log.warning(f"{names.source}: {few}: is this a line for each instance? Line k should name label k")
         if self.file is None and len(labels):
             found = f"{names.source} names {named:,} of {counted(len(labels), 'label')}"
             _log.info(found, extra={"counts": {"named": named}})

@@ -62,16 +62,12 @@ def vectorize(
     target: str | Path,
     *,
     form: str | None = None,
-    text: tuple[str, ...] = (),
-    tags: tuple[str, ...] = (),
-    id: str | None = None,
-    separator: str | None = None,
-    group: str | None = None,
     skip_bad: bool = False,
     options: TextOptions | None = None,
     labels: str | Path | None = None,
     language: str | None = None,
     like: str | Path | None = None,
+    **of_fields: Any,
 ) -> dict[str, Any]:
     """Convert texts with tags to a LIBSVM file, and write a directory beside it with everything needed to repeat that.
 
@@ -80,11 +76,12 @@ def vectorize(
     report.
 
     `target`: the data file, compressed by suffix. ``-`` and files that are not regular get no directory.
-    `text`, `tags`, `id`, `separator`, `group`: as in `Fields`; empty or None: the default, or the value in `like`.
     `options`: how texts become vectors, unless `like` determines it.
     `labels`, `language`: a names file, as `text.labels.read_labels` reads it, or a thesaurus, and the language of its
     names. Not with `like`.
     `like`: an earlier data file: its features, idf and label numbers are used.
+    `of_fields`: `text`, `tags`, `id`, `separator` and `group`, as in `Fields`; empty or None: the default, or the value
+    in `like`.
     """
     form, default = form_and_fields(file, form)
     directory = place_beside(target, FOLDER)
@@ -101,12 +98,11 @@ def vectorize(
     if known.of_several and like is None:
         info(f"{shown(labels)}: {counted(len(known.of_several), 'name')} of several labels, kept apart by number")
     n_numbered = len(known)
-    options_of_fields = {"text": text, "tags": tags, "id": id, "separator": separator, "group": group}
-    named: dict[str, Any] = {kind: value for kind, value in options_of_fields.items() if value}
+    named = {kind: value for kind, value in of_fields.items() if value}
     fields = replace(default, **named, named=frozenset(named))
     reader, size = _Reader(str(file), form, fields, skip_bad), bytes_of(file)
     with read_twice(file, open_records) as opened, ExitStack() as beside, open_output(target, beside) as out:
-        if like is None or tags:
+        if like is None or "tags" in named:
             with opened() as stream:
                 reader.find_tags(stream)
         work = None if directory is None else beside.enter_context(replacing_directory(directory))
