@@ -45,26 +45,23 @@ def made(source, tmp_path):
     return tmp_path / "news.svm"
 
 
-def test_the_first_feature_is_1_and_vectors_have_unit_length(made):
+def test_the_first_feature_is_1_and_vectors_of_texts_and_names_have_unit_length(made):
     features = read(made).features
     assert not features[:, [0]].nnz
     assert features.shape[1] == len(lines(made.with_name("news.text") / "features")) + 1
     np.testing.assert_allclose(features.power(2).sum(axis=1), [1, 1, 1, 0], rtol=1e-6)
-
-
-def test_labels_are_numbered_from_1_the_frequent_ones_first(made):
-    assert lines(made.with_name("news.text") / "labels") == ["Radio", "Mathematics", "Media"]
-    assert label_sets(made) == [{1, 3}, {2}, {1}, set()]
-    assert lines(made.with_name("news.text") / "ids") == ["r1", "r2", "r3", "r4"]
-
-
-def test_the_names_of_labels_have_vectors(made):
     folder = made.with_name("news.text")
     names = lines(folder / "features")
     vectors = read(folder / "label-features.svm")
     assert [set(row.indices.tolist()) for row in vectors.labels] == [{1}, {2}, {3}]
     assert [[names[j - 1] for j in row.indices] for row in vectors.features] == [["radio"], ["mathematics"], ["media"]]
     np.testing.assert_allclose(vectors.features.power(2).sum(axis=1), 1, rtol=1e-6)
+
+
+def test_labels_are_numbered_from_1_the_frequent_ones_first(made):
+    assert lines(made.with_name("news.text") / "labels") == ["Radio", "Mathematics", "Media"]
+    assert label_sets(made) == [{1, 3}, {2}, {1}, set()]
+    assert lines(made.with_name("news.text") / "ids") == ["r1", "r2", "r3", "r4"]
 
 
 def test_it_is_the_same_bytes_again_compressed_or_not(source, made, tmp_path):

@@ -21,8 +21,7 @@ def records(*objects: object, is_found=False, **fields) -> list[Record | Row]:
 
 def read(data: bytes, form: str, is_found=False, **fields) -> list[Record | Row]:
     """Read records, and rows with a problem instead of bad ones; perhaps find the fields that are tags."""
-    found = []
-    reader = RecordReader("in", form, Fields(**fields))
+    found, reader = [], RecordReader("in", form, Fields(**fields))
     reader.refuse = lambda row, problem: found.append(replace(row, problem=problem))
     if is_found:
         reader.find_tags(io.BytesIO(data))
@@ -65,12 +64,9 @@ def test_records_without_tags_and_ids():
     assert [record.tags for record in found] == [(), ("x",), ()]
 
 
-def test_tags_of_all_kinds():
+def test_tags_of_all_kinds_and_blanks_for_control_characters():
     record = {"text": "", "tags": [" a ", "a", "", 2021, "A", "a  b", "a b"]}
     assert records(record)[0].tags == ("a", "2021", "A", "a  b", "a b")
-
-
-def test_control_characters_within_become_blanks():
     (found,) = records({"id": "\x1b1\t2\n", "text": "a\tb", "tags": ["x\ny", "u\u2028v\r\nw", "\x00z\x9b\x7f"]})
     assert found == Record(1, "a\tb", ("x y", "u v  w", "z"), "1 2", True)
 

@@ -198,8 +198,7 @@ def test_tags_that_are_numbers_stay_numbers():
 
 
 @pytest.mark.parametrize(
-    ("yes", "no"),
-    [("1", "0"), ("1.0", "0.0"), ("True", "False"), ("TRUE", "FALSE"), ("yes", "no"), ("x", "")],
+    ("yes", "no"), [("1", "0"), ("1.0", "0.0"), ("True", "False"), ("TRUE", "FALSE"), ("yes", "no"), ("x", "")]
 )
 def test_fields_that_are_tags_keep_their_form(yes, no):
     fields = replace(DEFAULT_FIELDS, tags=("a", "b"), are_tags=True)

@@ -129,12 +129,9 @@ def test_rare_features_are_left_out_where_there_are_many_texts(n, least, rare):
     assert (vectorizer.options_.min_df, features(vectorizer)) == (least, {"three", "always", *rare.split()})
 
 
-def test_terms_of_names_are_features_in_any_case():
+def test_terms_of_names_are_features_in_any_case_and_else_the_most_frequent_ones():
     vectorizer = Vectorizer(min_df=2, stem="none", max_features=1).fit(["aa bb cc", "aa bb"], names=["New York", "cc"])
     assert features(vectorizer) == {"aa", "new", "york", "new york", "cc"}
-
-
-def test_the_most_frequent_features_are_kept():
     vectorizer = Vectorizer(min_df=1, ngrams=(1, 1), stem="none", max_features=2).fit(["aa bb cc", "bb cc", "cc dd"])
     assert features(vectorizer) == {"bb", "cc"}
 
