@@ -23,7 +23,7 @@ from typing import Any
 from mpu_cli.errors import InputError, one_line
 from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, problem_of, utf16_of
-from mpu_cli.svmlight.streams import Readable, Watched, is_plain, open_input
+from mpu_cli.svmlight.streams import Readable, is_plain, open_input
 
 NOT_UTF8 = (
     "this is not UTF-8 text; save the file as UTF-8: iconv -f CP1252 -t UTF-8 if a western European Windows wrote it, "
@@ -45,20 +45,18 @@ def open_side(source: str | Path) -> Iterator[Readable]:
     with open_input(source) as opened:
         stream = as_utf8(opened, str(source))
         if not is_plain(opened) and Path(source).is_file():
-            left = max(_LEAST_EXPANDED, _MOST_EXPANSION * Path(source).stat().st_size)
+            stream = Joined(_limited(stream, source))
+        yield stream
 
-            def limit(data: bytes) -> None:
-                nonlocal left
-                left -= len(data)
-                if left < 0:
-                    problem = (
-                        f"expands to more than {_MOST_EXPANSION} times its size; if that is right, give it uncompressed"
-                    )
-                    raise InputError(source, problem)
 
-            yield Watched(stream, limit)
-        else:
-            yield stream
+def _limited(stream: Readable, source: str | Path) -> Iterator[bytes]:
+    left = max(_LEAST_EXPANDED, _MOST_EXPANSION * Path(source).stat().st_size)
+    for data in iter(partial(stream.read, 1 << 16), b""):
+        left -= len(data)
+        if left < 0:
+            problem = f"expands to more than {_MOST_EXPANSION} times its size; if that is right, give it uncompressed"
+            raise InputError(source, problem)
+        yield data
 
 
 def as_utf8(stream: Any, source: str) -> Readable:

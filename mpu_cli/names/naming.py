@@ -262,9 +262,8 @@ def read_implications(source: str | Path, names: label_names.LabelNames = label_
     first_unused = 0  # line
 
     def number(text: str, names: label_names.LabelNames) -> int:
-        if not names or names.find(text) is not None:
-            return names.number(text)
-        return unused.setdefault(text, -1 - len(unused))
+        found = names.find(text) if names else names.number(text)
+        return unused.setdefault(text, -1 - len(unused)) if found is None else found
 
     for place, line in enumerate(text_lines(source), 1):
         with at_line(source, place):

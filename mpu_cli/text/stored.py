@@ -219,12 +219,12 @@ def checked(values: Mapping[str, Any]) -> TextOptions:
 
 
 def _fields(values: Mapping[str, Any]) -> Fields:
-    text, tags, *texts, are_tags = (values[name] for name in _FIELDS)
-    expect(isinstance(text, list) and bool(text) and isinstance(tags, list), "its fields are no names")
-    expect(all(isinstance(name, str) for name in (*text, *tags, *texts)), "its fields are no names")
-    expect(bool(values["separator"]), "nothing is between its tags")
-    expect(isinstance(are_tags, bool), "its fields are no names")
-    return Fields(tuple(text), tuple(tags), **dict(zip(_FIELDS[2:], (*texts, are_tags), strict=True)))
+    text, tags, id, separator, group, are_tags = (values[name] for name in _FIELDS)
+    are_lists = isinstance(text, list) and bool(text) and isinstance(tags, list) and isinstance(are_tags, bool)
+    are_names = are_lists and all(isinstance(name, str) for name in (*text, *tags, id, separator, group))
+    expect(are_names, "its fields are no names")
+    expect(bool(separator), "nothing is between its tags")
+    return Fields(tuple(text), tuple(tags), id, separator, group, are_tags=are_tags)
 
 
 def packed(kept: Stored) -> bytes:
@@ -275,14 +275,13 @@ def side_files(data: str | Path) -> Iterator[tuple[str, str | Path]]:
 
 def _records_of(data: str | Path) -> Records | None:
     """Return the records that a data file was made from; None if its directory does not tell, or is damaged."""
-    kinds = str, str, bool, str
-    try:
+    with suppress(InputError, OSError, LookupError, TypeError, ValueError):
         values = read_manifest(beside(data, FOLDER))
-        place = {name: kind(values["records"][name]) for name, kind in zip(_PLACE, kinds, strict=True)}
-        kept = Records(**place, fields=_fields(values["fields"]))
-    except (InputError, OSError, LookupError, TypeError, ValueError):
-        return None
-    return replace(kept, file=os.path.normpath(Path(data).parent / kept.file)) if kept.form in FORMATS else None
+        file, form, skip_bad, sha256 = (values["records"][name] for name in _PLACE)
+        if form in FORMATS:
+            place = os.path.normpath(Path(data).parent / str(file))
+            return Records(place, form, bool(skip_bad), str(sha256), _fields(values["fields"]))
+    return None
 
 
 def from_one(vectors: csr_array) -> csr_array:
