@@ -277,24 +277,25 @@ def test_two_windows_of_one_page_show_the_same(page):
     page.wait(lambda: page.rows("suggested")["music"] == "yes")
 
 
-def test_thousands_of_instances_and_labels_stay_fluid(open_page, tmp_path):
+def test_thousands_of_instances_and_labels_are_not_in_the_page_at_once(open_page, tmp_path):
     (tmp_path / "many.svm").write_text("".join(f"{i % 9000 + 1} 1:{i + 1}\n" for i in range(5000)))
     (tmp_path / "many.names").write_text("".join(f"Subject {i:x} of knowledge\n" for i in range(9000)))
     texts = (f"Record {i} " + "words " * (200 if i else 100_000) + "\n" for i in range(5000))
     (tmp_path / "many.txt").write_text("".join(texts))
     page = open_page(tmp_path / "many.svm", "--text", tmp_path / "many.txt", "--labels", tmp_path / "many.names")
-    assert page.text("#text").startswith("Record 0 words")
-    seconds = page.run(
+    start, *elements = page.run(
         """
         const search = document.getElementById("search");
+        const start = document.getElementById("text").textContent.slice(0, 14);
         search.focus();
         search.value = "subject f know";
         const acts = [() => search.dispatchEvent(new Event("input"))];
         for (const name of ["next", "close"]) acts.push(() => document.getElementById(name).click());
-        return acts.map((act) => { const start = performance.now(); act(); return performance.now() - start; });
+        return [start, ...acts.map((act) => { act(); return document.querySelectorAll("*").length; })];
         """
     )
-    assert max(seconds) < 200, seconds  # milliseconds; 5 to 20 where nothing else runs
+    assert start == "Record 0 words"
+    assert max(elements) < 1000, elements
 
 
 RECORDS = """{"id": "b 1", "title": "Football", "abstract": "Of football, the game.", "tags": ["sports"]}
