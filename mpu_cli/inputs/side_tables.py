@@ -214,7 +214,6 @@ def label_features_beside(source: Source, given: Names | None, kept: Stored) -> 
     """Return the labels and the vectors of their names beside data that `mpu vectorize` wrote; None if absent.
 
     `given`: the names, if not those beside the data; the vectoriser makes the vectors of those that differ.
-    Raises InputError (a file cannot be read).
     """
     files = [str(file) for data in files_of(source) if (file := there(data, FOLDER, LABEL_FEATURES)) is not None]
     if not files:

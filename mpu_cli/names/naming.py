@@ -144,9 +144,8 @@ class Naming:
         first = 0 if self.zero_based or 0 in labels else 1
         by_number, is_numbered = read_names(file, first)
         texts = {name for of_label in by_number.values() for name in of_label}
-        # A label without a name whose number is also a name: `LabelNames` needs it to read the number as a label.
-        nameless = [number for number in labels.tolist() if number not in by_number and str(number) in texts]
-        names = label_names.LabelNames.of({**by_number, **dict.fromkeys(nameless, ())}, shown(file))
+        # Also of labels without a name, since their numbers may be names of others.
+        names = label_names.LabelNames.of({**dict.fromkeys(labels.tolist(), ()), **by_number}, shown(file))
         named = sum(bool(by_number.get(number)) for number in labels.tolist())
         if is_numbered and named < len(labels):
             from mpu_cli.core.features import base_shift  # heavy, like NumPy
@@ -211,12 +210,11 @@ class Suggestible:
             return None
         import numpy as np  # heavy, and every command imports this module
 
-        allowed = np.ones(len(ids), bool)
         if self.only is not None:
-            allowed &= np.isin(ids, _labels(self.only, ids, names))
+            allowed = np.isin(ids, _labels(self.only, ids, names))
         else:
             lines = (line for path in self.deprecated for line in text_lines(path))
-            allowed &= ~np.isin(ids, [number for line in lines if (number := label_names.as_number(line)) is not None])
+            allowed = ~np.isin(ids, [number for line in lines if (number := label_names.as_number(line)) is not None])
         if self.exclude is not None:
             allowed &= ~np.isin(ids, _labels(self.exclude, ids, names))
             if not allowed.any():

@@ -95,7 +95,6 @@ _LISTS = {
     for opening, (item, between, closing) in _FORMS.items()
 }
 _MARKS = {"<": "><", "|": "|"}  # by the opening character of a text with marks: the text between its tags
-_OPENING = {*_MARKS, *_FORMS}
 _MARKED = re.compile(r"(?:<[^<>\s:]+(?: +[^<>\s:]+)*>)+|\|(?:[^|]+\|)+")
 _BEGUN = re.compile(r"""[\[({]\s*['"]|\[\s*[\[{]""")  # no tag begins like this
 
@@ -109,8 +108,6 @@ def listed(text: str) -> list[object] | None:
     (['a', 'b, c'], ['Urban planning', 'c++'], None, None)
     """
     text = text.strip()
-    if text[:1] not in _OPENING:
-        return None
     if _MARKED.fullmatch(text):
         return list(_marked(text))
     if text[:1] in _FORMS:

@@ -296,12 +296,11 @@ class RecordReader:
         if "tags" in fields.named:  # some of them may have no value in the first records
             values = [value_of(one, name) for one in first for name in fields.tags]
             self.fields = replace(fields, are_tags=_are_flags(values))
-            return
-        is_there = any(holder(one, name) for one in first for name in fields.tags)
-        others = {*fields.text, fields.id, fields.group}
-        names = () if is_there or not first else tuple(name for name in first[0] if name not in others)
-        found = tuple(name for name in names if _are_flags([value_of(one, name) for one in first]))
-        self.fields = replace(fields, tags=found, are_tags=True) if len(found) > 1 else replace(fields, are_tags=False)
+        elif first and not any(holder(one, name) for one in first for name in fields.tags):
+            others = (name for name in first[0] if name not in {*fields.text, fields.id, fields.group})
+            found = tuple(name for name in others if _are_flags([value_of(one, name) for one in first]))
+            if len(found) > 1:
+                self.fields = replace(fields, tags=found, are_tags=True)
 
     def _choose_others(self, first: Row) -> None:
         fields = self.fields

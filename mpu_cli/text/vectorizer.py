@@ -218,10 +218,9 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         DataError
             Features are hashed, so they have no names.
         """
-        check_is_fitted(self, "idf_")
-        if self.features_ is None:
+        if (features := self.stored().features) is None:
             raise DataError("hashed features have no names")
-        return np.array(self.features_, object)
+        return np.array(features, object)
 
     def save(self, path: str | Path) -> None:
         """Write the files that `load` reads into a directory, which is created if missing.
