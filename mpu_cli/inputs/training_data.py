@@ -169,7 +169,8 @@ class TrainingData(Problem):
         found, groups = estimates.groups, self.groups
         if found is None or groups is None or not estimates.is_known:
             return []
-        by_chance = self.labels if self.verified is None else self.verified.without_implied(self.labels)
+        known = self.verified and self.verified.of_single_cells().as_annotated()
+        by_chance = self.labels if known is None else known.part(self.labels)[0]
         instances, annotations = groups.sums(np.ones(len(self))), groups.sums(np.diff(by_chance.indptr))
         missing = np.minimum(annotations * (1 / found.c - 1), instances * len(self.ids) - annotations)
         return [

@@ -64,12 +64,32 @@ def reported(made):
     return SimpleNamespace(html=html, page=Page(html), rows=rows, json=json.loads((folder / "r.json").read_text()))
 
 
-def test_the_labels_found_missing_in_complete_records_are_not_counted(run, made, tmp_path):
+@pytest.mark.parametrize("by", ["sample", "suggestion"])
+def test_complete_records_count_as_all_others(run, made, tmp_path, by):
+    """The annotations and the missing labels are those of the same records, in the report and in `estimate-c`."""
     folder = made(report_on_records)
-    (tmp_path / "complete.tsv").write_text("id\tlabel\tverdict\nb0\tfruit\tyes\nb0\t*\tno\n")
-    run.ok("report", folder / "books.svm", "--reviewed", tmp_path / "complete.tsv", "-o", tmp_path / "r.html")
-    assert "are true and not annotated in those not completely reviewed." in (tmp_path / "r.html").read_text()
-    listed = run("suggest", folder / "books.svm", "--reviewed", tmp_path / "complete.tsv", "-o", tmp_path / "more.tsv")
+    header, more = "id\tlabel\tverdict\tsource\n", "" if by == "sample" else "b3\t<b>car</b>\tno\tsuggestion\n"
+    complete = (f"b{i}\t{TAGS[i % 3]}\tyes\t{by}\nb{i}\t*\tno\t{by}\n" for i in range(0, 240, 10))
+    (tmp_path / "complete.tsv").write_text(header + "".join(complete) + more)
+    options = folder / "books.svm", "--reviewed", tmp_path / "complete.tsv"
+    report = run.json("report", *options, "-o", tmp_path / "r.html", "--csv", tmp_path / "r.csv")
+    with (tmp_path / "r.csv").open(newline="") as file:
+        total, *labels = csv.DictReader(file)
+    html = (tmp_path / "r.html").read_text()
+    share = float(total["missing"]) / (int(total["annotations"]) + float(total["missing"]))
+    assert f"<strong>{100 * share:.1f} %</strong> of the true labels are missing" in html
+    of_others = f"{report['missing']['missing']:,.0f} of them in records not completely reviewed."
+    assert f"about {float(total['missing']):,.0f} are true and not annotated, {of_others}" in html
+    if by == "sample":
+        estimate = run.json("estimate-c", *options, "--per-label")
+        assert float(total["missing"]) == pytest.approx(estimate["missing"])
+        assert 1 - share == pytest.approx(estimate["c"])
+        for row, of_label in zip(labels, estimate["per_label"], strict=False):
+            assert int(row["annotations"]) == of_label["annotations"]
+            assert float(row["missing"]) == pytest.approx(of_label["missing"])
+    else:
+        assert float(total["missing"]) == pytest.approx(report["missing"]["missing"] + 12)
+    listed = run("suggest", *options, "-o", tmp_path / "more.tsv")
     assert " labels are missing in instances not completely reviewed (" in listed.stderr
 
 
@@ -97,11 +117,14 @@ def test_rejected_annotations_are_counted_nowhere(run, made, tmp_path):
             rejected.append(f"{number}\t1\tno\tadded")
     (tmp_path / "rejected.tsv").write_text("\n".join(rejected) + "\n")
     args = folder / "books.svm", "--reviewed", tmp_path / "rejected.tsv"
+    groups = "--groups", folder / "groups.txt"
     counted = {}
     for more in ((), args[1:3]):
-        run.ok("report", args[0], *more, "-o", tmp_path / "r.html", "--csv", tmp_path / "r.csv", "-q")
+        run.ok("report", args[0], *more, *groups, "-o", tmp_path / "r.html", "--csv", tmp_path / "r.csv", "-q")
         with (tmp_path / "r.csv").open(newline="") as file:
-            of_report = [int(row["annotations"]) for row in csv.DictReader(file) if row["number"]]
+            rows = [(row["of"], int(row["annotations"])) for row in csv.DictReader(file)]
+        of_report = [annotations for of, annotations in rows if of == "label"]
+        assert sum(annotations for of, annotations in rows if of == "group") == sum(of_report)
         estimate = run.json("estimate-c", args[0], *more, "--per-label", "-q")
         counted[len(more)] = [row["annotations"] for row in estimate["per_label"]]
         assert counted[len(more)] == of_report[: len(counted[len(more)])]

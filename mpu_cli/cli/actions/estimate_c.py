@@ -84,7 +84,7 @@ def command(
             if reviewed is None
             else SingleFrequencies(reviewed.rates, reviewed.intervals, np.zeros(q, bool))
         )
-        there = data.labels[of_file]
+        there, of_labels = data.labels[of_file], missing_labels(estimates, data)[0]
         if data.verified is not None:  # without rejected annotations
             there = there.multiply(sum(data.verified.rows(of_file).part(there)))
         columns = {
@@ -93,7 +93,7 @@ def command(
             "annotations": count_positives(csr_array(there)).tolist(),
             "c": single.c.tolist(),
             "interval": single.intervals.tolist() if estimates.is_known else [None] * q,
-            "missing": np.array(_missing(estimates, data)[0].expected).tolist() if estimates.is_known else [None] * q,
+            "missing": np.array(of_labels.expected).tolist() if estimates.is_known else [None] * q,
             "pooled": single.pooled.tolist(),
             "unreliable": single.unreliable.tolist(),
         }
@@ -110,7 +110,7 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
     reviewed, pooled, basis = estimates.reviewed, estimates.estimate, estimates.overall
     found: dict[str, Any] = {}
     if estimates.is_known:
-        missing = _missing(estimates, data)[1].expected
+        missing = missing_labels(estimates, data)[1].expected
         found |= {"c": basis.c, "missing_rate": 1 - basis.c, "missing": missing, "interval": basis.interval}
         found |= messages.present(per_group=data.report_of_groups(estimates) or None)
     else:
@@ -137,7 +137,7 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
     return found | {"warnings": data.warnings(estimates)}
 
 
-def _missing(estimates: Estimates, data: TrainingData) -> tuple[Count, Count]:
+def missing_labels(estimates: Estimates, data: TrainingData) -> tuple[Count, Count]:
     """Estimate how many labels of the first file are missing, of each and of all, as if no instance were complete."""
     of_file = slice(data.instances_of_file)
     frequency = estimates.frequency(data).rows(of_file)

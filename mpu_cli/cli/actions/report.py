@@ -38,22 +38,33 @@ COLUMNS = ("of", "number", "name", "annotations", "missing", "low", "high")
 def rows_of(missing: suggest.Listed, c: dict[str, Any]) -> Iterator[Row]:
     """Yield the rows of a table with `COLUMNS`: for all labels together, for each group, for each label.
 
+    All are of every record, as `mpu estimate-c` counts: missing labels that were found in complete ones are included.
     Unknown values are empty strings: the missing labels if c is unknown, and for labels that are never annotated, to
     which c does not apply; and the intervals of labels, unless c of each comes from people's decisions.
     """
-    report, found = missing.report, missing.found
-    annotations_of = (found.there > found.added)[: c["instances"]].sum(axis=0).tolist()
+    report, data, found, of_file = missing.report, missing.data, missing.found, slice(c["instances"])
+    annotations_of = (found.there > found.added)[of_file].sum(axis=0).tolist()
+    of_labels, of_all = estimate_c.missing_labels(missing.estimates, data) if "c" in c else (None, None)
+    total: list[Any] = [None] * 3 if of_all is None else [*vars(of_all).values()]
+    if _is_by_decisions(report, c):
+        in_complete = found.added[of_file].nnz - found.found
+        total = [report[name] + in_complete for name in ("missing", "missing_low", "missing_high")]
 
     def numbers(*numbers: float | None) -> tuple[float | str, ...]:
         return tuple("" if number is None or np.isnan(number) else number for number in numbers)
 
-    total = numbers(report["missing"], report["missing_low"], report["missing_high"])
-    yield "all", "", "", sum(annotations_of), *total
+    yield "all", "", "", sum(annotations_of), *numbers(*total)
     for group in c.get("per_group", ()):
         ends = (group["annotations"] * (1 / rate - 1) for rate in reversed(group["interval"] or [np.nan] * 2))
         yield "group", "", group["group"], group["annotations"], *numbers(group["missing"], *ends)
-    for (label, of), annotations in zip(report["per_label"].items(), annotations_of, strict=True):
-        yield "label", label, of.get("name", ""), annotations, *numbers(of["missing"], of["low"], of["high"])
+    rows = zip(data.ids.tolist(), annotations_of, suggest.by_label(of_labels, found), strict=True)
+    for label, annotations, counts in rows:
+        yield "label", label, data.names.name(label) if data.names else "", annotations, *numbers(*counts)
+
+
+def _is_by_decisions(missing: dict[str, Any], c: dict[str, Any]) -> bool:
+    """Whether decisions on lists may have raised the number of missing labels above that by c."""
+    return "judged" in missing and "assumption" in c
 
 
 def _suggestions(missing: suggest.Listed, sources: Sources) -> Iterator[dict[str, Any]]:
@@ -75,7 +86,7 @@ def _suggestions(missing: suggest.Listed, sources: Sources) -> Iterator[dict[str
 def _shares_missing(report: dict[str, Any], total: Row) -> Row:
     """Return the share missing, the ends of its interval, and a remark if decisions may have raised it."""
     c = report["frequency"]
-    if "judged" in report["missing"] and "assumption" in c:
+    if _is_by_decisions(report["missing"], c):
         return *(missing / max(total[3] + missing, 1) for missing in total[4:]), ", by c and the decisions"
     return *(1 - rate for rate in (c["c"], *reversed(c["interval"]))), ""
 

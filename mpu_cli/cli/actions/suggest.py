@@ -21,11 +21,12 @@ from mpu_cli.core.implications import Implications
 from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.predictions import Cells, values_at
 from mpu_cli.core.problem import Verdict
+from mpu_cli.core.sample import Estimates
 from mpu_cli.core.stacking import train
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
 from mpu_cli.inputs.training_data import Sources, TrainingData, read_training_data
 from mpu_cli.names.naming import EVERY_LABEL, FILLED, IMPLIED, Suggestible, beside, place_beside
-from mpu_cli.people.posteriors import Choice, Evidence, Scored
+from mpu_cli.people.posteriors import Choice, Count, Evidence, Scored
 from mpu_cli.people.suggestions import Suggestions, find
 from mpu_cli.review import decisions
 from mpu_cli.runtime.run import Run
@@ -122,6 +123,7 @@ class Listed(NamedTuple):
     frequency: dict[str, Any] | None  # as `mpu estimate-c` reports it; None if the options set it
     found: Suggestions
     data: TrainingData
+    estimates: Estimates
 
     @property
     def is_unchecked(self) -> bool:
@@ -198,14 +200,24 @@ def suggest(sources: Sources, outputs: Outputs, options: Options, choice: Choice
         answers=found.answers or None,
         c_assumption=None if frequency is None else frequency.get("assumption"),
     )
-    counts = np.full((len(data.ids), 3), np.nan) if each is None else np.c_[each.expected, each.low, each.high]
-    is_annotated = (found.there > found.added).sum(axis=0) > 0
-    counts[~is_annotated & (counts[:, 0] == 0)] = np.nan  # c does not apply to labels that are never annotated
+    counts = by_label(each, found)
     report["per_label"] = {
         label: ({"name": data.names.name(label)} if data.names else {}) | {"missing": of, "low": low, "high": high}
-        for label, (of, low, high) in zip(data.ids.tolist(), counts.tolist(), strict=True)
+        for label, (of, low, high) in zip(data.ids.tolist(), counts, strict=True)
     }
-    return Listed(report | {"warnings": warnings}, frequency, found, data)
+    return Listed(report | {"warnings": warnings}, frequency, found, data, evidence.estimates)
+
+
+def by_label(missing: Count | None, found: Suggestions) -> list[list[float]]:
+    """Return the number of missing labels and the ends of its interval, of each label; NaN if unknown.
+
+    c does not apply to labels that are never annotated: their numbers are NaN too, unless some were found.
+    """
+    if missing is None:
+        return [[np.nan] * 3] * found.there.shape[1]
+    counts = np.c_[missing.expected, missing.low, missing.high]
+    counts[((found.there > found.added).sum(axis=0) == 0) & (counts[:, 0] == 0)] = np.nan
+    return counts.tolist()
 
 
 def _write_cells(out: Writable, cells: Cells | Questions, data: TrainingData, file: Source, **more: Any) -> None:
