@@ -289,7 +289,8 @@ def _ngrams_of_characters(words: Iterable[str], lengths: range) -> Iterator[str]
             if n >= len(padded):
                 yield padded
                 break
-            yield from (padded[i : i + n] for i in range(len(padded) - n + 1))
+            for i in range(len(padded) - n + 1):
+                yield padded[i : i + n]
 
 
 def _stemmer(language: str) -> Callable[[str], str]:
