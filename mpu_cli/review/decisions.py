@@ -337,8 +337,11 @@ def _word(text: str, name: str, words: Mapping[str, int]) -> int:
 
 
 def chance(text: str, source: str) -> float:
-    """Return the probability with which a question was drawn, above 0 up to 1; NaN for any other source."""
-    if source.lower() != QUESTION:
+    """Return the probability with which a question was drawn, above 0 up to 1; NaN for any other source.
+
+    A cell that has this probability and no source is a question too.
+    """
+    if source.lower() != QUESTION and (source or not text):
         return math.nan
     if not 0 < (number := _number(text)) <= 1:
         raise ValueError(
@@ -383,7 +386,7 @@ def _instance(number: str, key: str, ids: RecordIds | None) -> int:
 def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
     """Return the columns of `Decisions` from one file, for its lines with a verdict."""
     instance, label, sources = cells.instance, cells.label, cells.column(SOURCE)
-    is_sample = np.ones(len(cells.lines), bool)
+    is_sample = np.full(len(cells.lines), DRAWN not in cells.columns)
     if SOURCE in cells.columns:
         is_sample = _translate(cells, sources, lambda text: _word(text, SOURCE, _SOURCES), bool)
     verdict = _translate(cells, cells.columns[VERDICT], lambda text: _word(text, VERDICT, _VERDICTS))

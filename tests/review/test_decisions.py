@@ -91,6 +91,13 @@ def test_what_was_added_stays_so_when_it_is_written_again(file, tmp_path):
     assert read([tmp_path / "again.tsv"]).origin.tolist() == decisions.origin.tolist() == [-1, -1, 0, 0]
 
 
+def test_a_cell_with_the_probability_of_being_drawn_is_a_question(file):
+    """Also if the column source is lost."""
+    decisions = read([file("instance\tlabel\tdrawn\tverdict\n1\t7\t0.5\tyes\n2\t7\t\tyes\n2\t*\t\tno\n")])
+    np.testing.assert_array_equal(decisions.chance, [0.5, np.nan, np.nan])
+    assert not decisions.is_sample.any()
+
+
 def test_added_labels_and_closed_instances_are_no_gaps(file):
     rows = "1 7 yes suggestion", "2 7  suggestion", "2 * no suggestion", "3 7 yes suggestion", "3 8 yes added"
     path = file("# suggestions 3\n" + HEADER + "\n".join(rows).replace(" ", "\t"))
