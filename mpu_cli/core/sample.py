@@ -10,7 +10,6 @@ from scipy.sparse import csr_array
 from mpu_cli.core.calibration import FEWEST_FOR_ANSWERS, HeldOut, calibrate
 from mpu_cli.core.features import Columns, Dominating, Features, only_entries
 from mpu_cli.core.frequency.estimators import (
-    FEWEST_ANNOTATIONS,
     Z_90,
     CountedCells,
     FrequencyEstimate,
@@ -29,7 +28,7 @@ from mpu_cli.core.frequency.single_frequencies import (
 )
 from mpu_cli.core.options import ASSUMPTION_OF_GROUPS, FrequencyOptions
 from mpu_cli.core.predictions import FEW_LABELS, refuse_large_sample, values_at
-from mpu_cli.core.problem import Answers, Instances, Problem, Verdict, counts_by_chance, kin_of, least_frequencies
+from mpu_cli.core.problem import Answers, Instances, Problem, Verdict, counts_by_chance, least_frequencies
 from mpu_cli.core.sgd import LearningTask, Settings, cost_for, default_settings
 from mpu_cli.core.side_information import Prior
 from mpu_cli.core.validation import deal, default_folds, dense_out_of_fold, fold_numbers, usual_folds
@@ -104,7 +103,6 @@ class Sample:
     `size`: the maximum number of instances; all are taken, in their order, if there are no more.
     `m`: the number of folds; None: by the number of instances.
     `drawn`: a subset of the labels, as from `draw_labels`. Default: all.
-    `pool`: int: the places of those drawn labels that c of all labels is estimated from. Default: all.
     `rows`, `columns`: int: the instances and labels in the sample, ascending.
     `features`, `labels`, `verified`, `groups`: of these instances and labels.
     `weights`: float64, shape (m,): how many labels each label represents; None: only itself, since all are drawn.
@@ -119,11 +117,10 @@ class Sample:
         m: int | None,
         run: Run = DEFAULT_RUN,
         drawn: tuple[np.ndarray, np.ndarray] | None = None,
-        pool: np.ndarray | slice = slice(None),
     ) -> None:
         n, q = population.labels.shape
         self.population = population
-        self.run, self.pool, self.rows, self.share = run, pool, draw_rows(n, size, run.seed), min(size / n, 1.0)
+        self.run, self.rows, self.share = run, draw_rows(n, size, run.seed), min(size / n, 1.0)
         self.columns, self.weights = np.arange(q), None if drawn is None else drawn[1]
         instances = population  # a copy of all instances would take as much memory
         if self.share < 1:
@@ -247,19 +244,11 @@ def _share_read(probabilities: np.ndarray, labelled: np.ndarray) -> float:
     return share
 
 
-def draw_sample(population: Instances, options: FrequencyOptions, run: Run, per_label: bool = False) -> Sample:
-    """Draw instances and, with many labels, labels; TooLargeError if predictions for them would not fit in memory.
-
-    `per_label`: whether to include all labels with enough annotations for their own label frequency.
-    """
+def draw_sample(population: Instances, options: FrequencyOptions, run: Run) -> Sample:
+    """Draw instances and, with many labels, labels; TooLargeError if predictions for them would not fit in memory."""
     (n, q), drawn = population.labels.shape, draw_labels(population.annotations, run.seed)
-    pool: np.ndarray | slice = slice(None)
-    if per_label and drawn is not None:
-        columns = np.union1d(drawn[0], np.flatnonzero(population.annotations >= FEWEST_ANNOTATIONS))
-        pool = np.searchsorted(columns, drawn[0])
-        drawn = columns, np.ones(len(columns))
     refuse_large_sample(min(n, options.sample), q if drawn is None else len(drawn[0]))
-    return Sample(population, options.sample, usual_folds(n, q, options.folds), run, drawn, pool)
+    return Sample(population, options.sample, usual_folds(n, q, options.folds), run, drawn)
 
 
 # From this share of repeated instances on, a warning is shown.
@@ -412,7 +401,6 @@ def estimate_frequency(
         verified = replace(verified, cells=only_entries(verified.cells, verified.cells.data != Verdict.FALSE))
     folds = fold_numbers(sample.fold_rows)
     cells = CountedCells.of(probabilities, sample.labels, verified, folds, of_all_labels, scores is None)
-    cells = cells.of_labels(np.arange(len(sample.columns))[sample.pool])
     is_of_some = read < 1 and population.groups is None
     if is_of_some:  # c comes from the instances with labels
         cells = cells.rows(np.flatnonzero(sample.labelled()))
@@ -427,16 +415,16 @@ def estimate_frequency(
     single = groups = answered = None
     differing = False
     if population.groups is None:
-        single = found and sample.of_every_label(found, sample.columns[sample.pool], implied.c)
+        single = found and sample.of_every_label(found, sample.columns, implied.c)
         if of_sample.label_cap is None:  # c is unknown otherwise, although labels differ
             of_sample = implied
-    estimated = replace(of_sample.of_columns(sample.columns[sample.pool]), unread=1 - read)
+    estimated = replace(of_sample.of_columns(sample.columns), unread=1 - read)
     if population.answers is not None:
         scored, answers = sample.answered(probabilities, population.answers)
         answered = replace(scored, single=None if single is None else single.c[sample.columns]), answers
     if population.groups is not None and sample.groups is not None and calibrated is not None:
         large = np.flatnonzero(sample.groups.sums(cells.annotated.sum(axis=1)) >= FEWEST_OF_GROUP)
-        suggested = calibrated[:, sample.pool].sum(axis=1, dtype=float)
+        suggested = calibrated.sum(axis=1, dtype=float)
         groups = estimate_groups(cells, sample.groups, of_sample, suggested, sample.told(large))
         annotated, known = population.labels, population.verified
         by_chance = annotated if known is None else known.without_implied(annotated)
@@ -453,22 +441,3 @@ def estimate_frequency(
         groups=groups,
         labels_differ=differing,
     )
-
-
-def estimate_out_of_fold(
-    X: csr_array,
-    S: csr_array,
-    run: Run,
-    *,
-    method: str = "bbe",
-    options: FrequencyOptions = FrequencyOptions(),  # noqa: B008
-    tick: Callable[[], None] = lambda: None,
-) -> FrequencyEstimate:
-    """Estimate c of annotations S (n x q, bool) by a classifier of features X (n x D) that is fitted out of fold.
-
-    `method`: as for `estimators.estimate`: Elkan and Noto's e1 averages over annotated cells.
-    """
-    sample = Sample(Instances(Features.of(X), S, kin=kin_of(X)), options.sample, options.folds, run)
-    probabilities = sample.naive_probabilities(tick)
-    folds = fold_numbers(sample.fold_rows)
-    return estimate(CountedCells.of(probabilities, sample.labels, folds=folds, is_linear=True), method)

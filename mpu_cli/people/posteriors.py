@@ -115,7 +115,6 @@ class Scored:
     """Instances, and out-of-fold scores of a sample of them, used to estimate c and to draw questions.
 
     `scores`: of all cells (n x q), from any classifier, from 0 to 1; None: from a linear one that is learned here.
-    `per_label`: as for `draw_sample`.
     `sample`, `probabilities`: the sample, and Pr(s=1 | x) of its cells, float32.
     Raises TooLargeError (the data do not fit in memory).
     """
@@ -126,7 +125,6 @@ class Scored:
         options: FrequencyOptions,
         run: Run,
         scores: np.ndarray | None = None,
-        per_label: bool = False,
     ) -> None:
         features = options.features if scores is None else LINEAR
         chosen = Options(features=features, folds=options.folds, sample=options.sample)
@@ -135,7 +133,7 @@ class Scored:
             refuse_too_large(population.features.width, problem.labels.shape[1], levels=1)
         else:  # they do not come from these features
             population = replace(population, dominating=None)
-        self.sample, self._given = draw_sample(population, options, run, per_label), scores
+        self.sample, self._given = draw_sample(population, options, run), scores
         if scores is not None:
             self.probabilities = scores[np.ix_(self.sample.rows, self.sample.columns)]
             return

@@ -61,6 +61,17 @@ def test_names_and_steps_are_told(run, digits, tmp_path):
     ]
 
 
+def test_a_table_per_label_changes_no_c_of_many_labels(run, tmp_path):
+    rng = np.random.default_rng(0)
+    topics = rng.integers(1, 601, (3000, 20))
+    lines = (
+        f"{','.join(map(str, sorted({*of[: 0 if i % 5 < 2 else 12]})))} {of[0]}:1\n" for i, of in enumerate(topics)
+    )
+    (tmp_path / "many.svm").write_text("".join(lines))
+    one, other = (estimated(run, tmp_path / "many.svm", *more) for more in ((), ("--per-label",)))
+    assert (one["c"], one["interval"], one["warnings"]) == (other["c"], other["interval"], other["warnings"])
+
+
 def test_a_table_per_label(run, corrupted):
     """The missing labels of all are those of the pooled c, and estimates that say little are marked."""
     path = corrupted(0.6)

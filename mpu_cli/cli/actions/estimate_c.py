@@ -49,7 +49,7 @@ def command(
     data = read_training_data(sources, run, is_for_model=False)
     q = len(data.ids)
     refuse_two_frequencies(data)
-    scored = Scored(data, options, run, data.scores, per_label and data.answers is None)
+    scored = Scored(data, options, run, data.scores)
     estimates = scored.estimates(method)
     report, c = report_of(estimates, data, method), estimates.overall.c
     if output is not None:

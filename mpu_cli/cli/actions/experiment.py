@@ -20,10 +20,12 @@ from mpu_cli import __version__
 from mpu_cli.cli.messages import info, is_quiet, warn
 from mpu_cli.cli.options import refuse_overlaps
 from mpu_cli.core.features import Columns
-from mpu_cli.core.sample import estimate_out_of_fold
+from mpu_cli.core.options import LINEAR, FrequencyOptions
+from mpu_cli.core.problem import Problem
 from mpu_cli.errors import MpuError, counted, one_line
 from mpu_cli.experiment.cells import TABLES, Cell, Design, Row, cell_of, finished, markdown, run_cell, save, write
 from mpu_cli.experiment.methods import code_of
+from mpu_cli.people.posteriors import Scored
 from mpu_cli.runtime.files import locked_directory, refuse_repeated
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
@@ -75,9 +77,9 @@ def command(
         rows = {cell_of(row): row for row in finished(out, settings)}
         if rows:
             info(f"{out}: {len(rows)} of {counted(len(cells), 'training run')} already done")
-        with run.step("estimating c") as tick:
-            estimated = estimate_out_of_fold(data.features, data.labels, run, tick=tick)
-        c = estimated.c if estimated.predictable and estimated.interval[1] < _COMPLETE else None
+        scored = Scored(Problem(data.features, data.labels), FrequencyOptions(features=LINEAR), run)
+        found = scored.estimates().estimate
+        c = found.c if found and found.predictable and found.interval[1] < _COMPLETE else None
         left = [cell for cell in cells if cell not in rows]
         with run.step("training and testing", len(left)) as tick:
             for row in _run_cells(left, design, data, dataset, run, c):

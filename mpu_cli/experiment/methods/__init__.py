@@ -25,13 +25,14 @@ from sklearn.utils import get_tags
 from mpu_cli.api.any_classifier import fit_copies, scale_of, scores, values
 from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
+from mpu_cli.core.options import LINEAR, FrequencyOptions
 from mpu_cli.core.predictions import refuse_beyond_free
-from mpu_cli.core.problem import kin_of
-from mpu_cli.core.sample import estimate_out_of_fold
+from mpu_cli.core.problem import Problem, kin_of
 from mpu_cli.core.thresholds import pooled_threshold
 from mpu_cli.core.validation import deal, without
 from mpu_cli.errors import InputError, MpuError, one_line
 from mpu_cli.experiment import method_names
+from mpu_cli.people.posteriors import Scored
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.reader import Dataset
 
@@ -174,7 +175,7 @@ class Tuned:
 
     def fit(self, X: csr_array, S: csr_array, *unlabelled: csr_array) -> None:
         """Learn; MpuError as from `fit_and_predict`."""
-        self.c = estimate_out_of_fold(X, S, self.run).c
+        self.c = Scored(Problem(X, S), FrequencyOptions(features=LINEAR), self.run).estimates().overall.c
         held_out = deal(len(training := Dataset(S, X)), 5, self.run.seed, kin_of(X))[0]
         rest = without(held_out, len(training))
         predictions = fit_and_predict(self.label, training[rest], training[held_out], self.run)

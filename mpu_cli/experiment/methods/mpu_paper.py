@@ -5,8 +5,9 @@ from dataclasses import replace
 from scipy.sparse import csr_array
 
 from mpu_cli.core.options import LINEAR
-from mpu_cli.core.sample import estimate_out_of_fold
+from mpu_cli.core.problem import Problem
 from mpu_cli.experiment.methods import mpu
+from mpu_cli.people.posteriors import Scored
 
 
 class Method(mpu.Method):
@@ -17,6 +18,6 @@ class Method(mpu.Method):
 
     def fit(self, X: csr_array, S: csr_array) -> None:
         """Learn."""
-        c = estimate_out_of_fold(X, S, self.run, method="e1", options=self.options).c
+        c = Scored(Problem(X, S), self.options, self.run).estimates("e1").overall.c
         self.options = replace(self.options, c=c)
         super().fit(X, S)
