@@ -6,6 +6,7 @@ from itertools import cycle
 import numpy as np
 import pytest
 
+from mpu_cli.core.frequency import questions
 from mpu_cli.review.decisions import read
 from tests.cli.test_reviewed import FAST, review
 from tests.core.simulated import linear_problem
@@ -175,7 +176,7 @@ def test_a_plan_says_what_more_answers_buy(run, problem, checked, complete):
 
 
 @pytest.mark.slow
-def test_a_plan_has_questions(run, problem):
+def test_a_plan_has_questions(run, problem, monkeypatch):
     report = estimated(run, problem[2], "--plan", "0.3,0.15,0.001")
     assert [row["width"] for row in report["plan"]] == [0.3, 0.15, 0.001]
     few, more = report["plan_of_questions"]
@@ -183,6 +184,9 @@ def test_a_plan_has_questions(run, problem):
     assert 0 < few["questions"] < more["questions"]
     text = run("estimate-c", problem[2], *LINEAR, "--plan", "0.001", "-q").stdout
     assert text.splitlines()[-1].count("none are enough") == 2  # neither of these questions, nor of these instances
+    monkeypatch.setattr(questions, "_MOST_PLANNED", 20)
+    text = run("estimate-c", problem[2], *LINEAR, "--plan", "0.001", "-q").stdout
+    assert text.endswith("  none are enough  more than 20\n")
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from mpu_cli.cli import messages
 from mpu_cli.cli.options import refuse_overlaps
 from mpu_cli.core.frequency.estimators import capped
 from mpu_cli.core.frequency.label_frequency import least_not_refuted
-from mpu_cli.core.frequency.questions import forecast
+from mpu_cli.core.frequency.questions import forecast, most_planned
 from mpu_cli.core.frequency.review_frequency import instances_to_review, reviewed_counts
 from mpu_cli.core.frequency.single_frequencies import SingleFrequencies
 from mpu_cli.core.options import FrequencyOptions
@@ -72,9 +72,13 @@ def command(
             raise InputError(sources.file, "nothing is annotated, so --plan has nothing to go by")
         per_instance = left_to_chance / data.instances_of_file / expected  # true labels
         report["plan"] = [{"width": w, "instances": instances_to_review(w, expected, per_instance)} for w in plan]
+    too_many = _NONE
     if (data.answers is not None or plan) and (alone := estimates.estimate) is not None:
         with run.step("planning questions"):
-            of_questions, next_width = forecast(*scored.answered(), plan, expected, alone.c, reviewed_counts(data))
+            cells, answers = scored.answered()
+            of_questions, next_width = forecast(cells, answers, plan, expected, alone.c, reviewed_counts(data))
+        if (most := most_planned(cells)) < cells.open.sum():
+            too_many = f"more than {most:,}"
         questions = [{"width": width, "questions": n} for width, n in of_questions.items()]
         report |= messages.present(plan_of_questions=questions or None, next_width=next_width)
     if per_label:
@@ -98,8 +102,9 @@ def command(
             "unreliable": single.unreliable.tolist(),
         }
         report["per_label"] = messages.rows_of(columns)
-    annotated, cells = counts_by_chance(data.labels, data.verified)
-    messages.output_report(report, as_json, partial(_print_report, is_complete=bool((annotated == cells).all())))
+    annotated, possible = counts_by_chance(data.labels, data.verified)
+    is_complete = bool((annotated == possible).all())
+    messages.output_report(report, as_json, partial(_print_report, is_complete=is_complete, too_many=too_many))
 
 
 def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> dict[str, Any]:
@@ -151,8 +156,15 @@ def by_people(found: dict[str, Any]) -> list[str]:
     return [counted(found[name], noun) + more for name, (noun, more) in nouns.items() if found.get(name)]
 
 
-def _print_report(report: dict[str, Any], is_complete: bool) -> None:
-    """Print a report; `is_complete`: whether every label is annotated wherever it may be true."""
+_NONE = "none are enough"
+
+
+def _print_report(report: dict[str, Any], is_complete: bool, too_many: str) -> None:
+    """Print a report.
+
+    `is_complete`: whether every label is annotated wherever it may be true.
+    `too_many`: the text for a number of questions that is not in the plan.
+    """
     messages.print_lines(_lines(report, is_complete))
     answers = report.get("answers", 0)
     if "next_width" in report and "interval" in report:
@@ -166,9 +178,12 @@ def _print_report(report: dict[str, Any], is_complete: bool) -> None:
         header = ["interval of c, width", "instances to review", "or more questions" if answers else "or questions"]
         # Below these widths, errors in the assumptions about scores may be larger.
         few = {row["width"]: row["questions"] for row in report.get("plan_of_questions", ())}
-        none = "none are enough"
         widths = [
-            [str(w := row["width"]), n if (n := row["instances"]) <= report["instances"] else none, few.get(w, none)]
+            [
+                str(w := row["width"]),
+                n if (n := row["instances"]) <= report["instances"] else _NONE,
+                few.get(w, too_many),
+            ]
             for row in report["plan"]
         ]
         messages.print_table([header, *widths])

@@ -357,7 +357,7 @@ def forecast(
 ) -> tuple[dict[float, int], float | None]:
     """Return how many more questions make the interval of c as narrow as each width, by simulated answers.
 
-    Widths that all open cells, or 2,560 questions, do not reach are left out. The second value is the expected width
+    Widths that `most_planned` questions do not reach are left out. The second value is the expected width
     after as many more answers as there are now; None if there are none, or if it is not below the present width.
 
     `c`: the expected c, used if there are no answers. `automatic` and `reviewed`, as for `fit`, are not used then.
@@ -379,19 +379,28 @@ def forecast(
         return float(np.mean(found))
 
     needed: dict[float, int] = {}
+    next_width = width(len(answers)) if len(answers) else np.inf
     if widths:
-        most, sizes = min(int(cells.open.sum()), _MOST_PLANNED), [_FEWEST_PLANNED]
-        reached = [width(sizes[0])]
-        while reached[-1] > min(widths) and sizes[-1] < most:
-            sizes.append(min(2 * sizes[-1], most))
-            reached.append(width(sizes[-1]))
-        falling = np.maximum(np.minimum.accumulate(reached)[::-1], 1e-9)
+        most, size, bound = most_planned(cells), _FEWEST_PLANNED, next_width if next_width < now else 0.0
+        reached = {size: width(size)}
+        while size < most and (reached[size] > min(widths) or (size < len(answers) and min(widths) < bound)):
+            size = min(2 * size, most)
+            reached[size] = width(size)
+        if bound:  # fewer answers than now reach it only by chance in the simulations
+            reached = {n: w for n, w in reached.items() if n > len(answers) or w > bound}
+            reached = {_FEWEST_PLANNED: now} | reached | {len(answers): bound}
+        sizes = sorted(reached)
+        falling = np.maximum(np.minimum.accumulate([reached[size] for size in sizes])[::-1], 1e-9)
         numbers = np.exp(np.interp(np.log(widths), np.log(falling), np.log(sizes[::-1])))
         for w, n in zip(widths, numbers.tolist(), strict=True):
             if w >= falling[0]:
                 needed[w] = 0 if w >= now else int(np.ceil(round(n, 6)))
-    next_width = width(len(answers)) if len(answers) else np.inf
     return needed, next_width if next_width < now else None
+
+
+def most_planned(cells: ScoredCells) -> int:
+    """Return how many questions are simulated for a plan at most: all on open cells, if these are few enough."""
+    return min(int(cells.open.sum()), _MOST_PLANNED)
 
 
 def from_people(

@@ -108,6 +108,16 @@ def test_no_wider_interval_is_forecast():
     assert forecast(cells, answers, (), 0.5, 0.98, None) == ({}, None)
 
 
+@pytest.mark.parametrize(("n", "seed"), [(50, 0), (110, 0), (120, 1)])
+def test_a_plan_agrees_with_the_width_after_as_many_answers_again(n, seed):
+    Y, _, cells = collection(np.full(4, 0.5), n=600, seed=seed)
+    answers = asked(Y, cells, n, seed)
+    cells.open[answers.rows, answers.columns] = False
+    _, then = forecast(cells, answers, (), 0.5, 0.5, None)
+    needed, _ = forecast(cells, answers, (1.005 * then, then, 0.995 * then), 0.5, 0.5, None)
+    assert needed[1.005 * then] <= needed[then] == n < needed[0.995 * then]
+
+
 @pytest.mark.parametrize("n", [5, 40])
 def test_where_no_answer_finds_a_missing_label_none_need_be_missing(n):
     """An automatic estimate near 1 is not exact either: the answers do not tell 0.98 from 1."""
