@@ -631,7 +631,8 @@ def load(path: str | os.PathLike[str], *, numbers: bool = False) -> MPUClassifie
         Fitted. `classes_` contains the label names, or else their numbers, in ascending order of the numbers, which is
         also the column order of predictions; labels that could not be learned are not included. If two labels have the
         same name, the label's number is appended. `predict` returns a sparse matrix (`sparse_output_`). The parameters
-        are those of the training, as far as the directory records them: c, cost and epochs are the values used.
+        are those of the training, as far as the directory records them: c, C, eta0, epochs and loss are the
+        values used.
     """
     model = bundle.load(path)
     recorded = {  # None: auto

@@ -268,7 +268,7 @@ class _Level:
     def _through(self, shard: int, round_: int, block: slice, model: Handle, shards: Sequence[int]) -> Handle:
         """Train the model of a shard on its instances in each part; each shard starts at a different part."""
         n, seen = sum(map(self._size, shards)), round_ * self._size(shard)
-        settings = replace(self.settings, epochs=1, step=self.settings.step * float(np.sqrt(len(shards))))
+        settings = replace(self.settings, epochs=1, eta0=self.settings.eta0 * float(np.sqrt(len(shards))))
         first = (shard * len(self.parts)) // _SHARDS
         for number in [*range(first, len(self.parts)), *range(first)]:
             if size := _size_of_shard(shard, self.sizes[number]):

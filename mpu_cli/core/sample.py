@@ -94,7 +94,7 @@ def draw_labels(annotations: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndar
 
 def step_for_all(settings: Settings, share: float) -> Settings:
     """Turn settings that are best on a share of the instances into settings for all, or back, by 1 / share."""
-    return replace(settings, step=settings.step * share**_STEP_EXPONENT)
+    return replace(settings, eta0=settings.eta0 * share**_STEP_EXPONENT)
 
 
 class Sample:

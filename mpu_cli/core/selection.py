@@ -41,8 +41,8 @@ PRIORS = (0.0, 7.5, 15.0, 30.0, 60.0)
 # Many labels are sampled, and among the sampled ones, even a small prior finds the right ones: docs/choices/texts.md.
 _PRIOR_OF_MANY = 15.0
 # The fields of `Settings` to choose, and the order: the others depend on the instances, and these on the others.
-_GRIDS = {"cost": COSTS, "step": STEPS, "prior": PRIORS, "labelled_only": (False, True)}
-_ORDER = ("labelled_only", "cost", "step", "prior", "labelled_only")
+_GRIDS = {"cost": COSTS, "eta0": STEPS, "prior": PRIORS, "labelled_only": (False, True)}
+_ORDER = ("labelled_only", "cost", "eta0", "prior", "labelled_only")
 # More held-out instances than this hardly change which of two settings is better.
 SELECTION_SIZE = 8_000
 # The number of held-out instances for choosing the weights to drop.
@@ -87,7 +87,7 @@ class Trial:
 
 def choose_settings(
     trial: Trial,
-    free: Collection[str] = ("cost", "step"),
+    free: Collection[str] = ("cost", "eta0"),
     criterion: str | float = PU_F1,
     tick: Callable[[], None] = lambda: None,
 ) -> tuple[float, tuple[Settings, np.ndarray]]:
@@ -97,7 +97,7 @@ def choose_settings(
     these say nothing.
 
     `trial`: the climb starts at its settings, of which the free ones are among `COSTS`, `STEPS` or `PRIORS`.
-    `free`: what to choose: a subset of "cost", "step", "prior", "labelled_only". The other initial settings are kept.
+    `free`: what to choose: a subset of "cost", "eta0", "prior", "labelled_only". The other initial settings are kept.
     `criterion`: for the thresholds, as in `core.options.Options`: macro-F1, or else micro-F1 at one threshold.
     Returns: the estimated F1 of the out-of-fold predictions at their best thresholds, by the criterion; the chosen
     settings; and these predictions, float32, shape (n, q), in the rows that the folds hold out.
@@ -114,12 +114,12 @@ def choose_settings(
     best = evaluate(start, "cost", start.cost)  # unchanged
     for name in _ORDER:
         grid = _GRIDS[name]
-        if name not in free or (name == "step" and not loss_named(start.loss).has_step):
+        if name not in free or (name == "eta0" and not loss_named(start.loss).has_step):
             continue
         f1, (settings, probabilities) = best
-        if name == "step" and start.thin and (start.prior or "prior" in free):
-            # Drawn labels compete with few others: a larger step, which relies more on names, looks better than it is.
-            grid = tuple(step for step in grid if step <= start.step)
+        if name == "eta0" and start.thin and (start.prior or "prior" in free):
+            # Drawn labels compete with few others: a larger eta0, which relies more on names, looks better than it is.
+            grid = tuple(eta0 for eta0 in grid if eta0 <= start.eta0)
         if name == "prior":  # compare with an F1 that is also estimated in strata
             f1 = trial.estimated_f1(probabilities, criterion, guided=True)
         worth = WORTHWHILE
@@ -221,7 +221,7 @@ def choose_hyper_parameters(
         raise DataError(f"there are {q:,} labels, and the loss {loss} learns at most {FEW_LABELS}; take another loss")
     free: tuple[str, ...] = ()
     if options.cost is None:
-        free = ("cost", "step") if options.eta0 is None else ("cost",)
+        free = ("cost", "eta0") if options.eta0 is None else ("cost",)
     if population.label_features is not None and options.prior is None:
         free = (*free, "prior")
     sample = draw_sample(population, options, run) if is_estimated(options.c) or free or many else None
@@ -239,7 +239,7 @@ def choose_hyper_parameters(
     held_out, f1, prune = None, 0.0, None
     if sample is not None and free:
         starts = [settings]
-        if options.loss is None and {"cost", "step"} <= set(free) and sample.is_all and not many:
+        if options.loss is None and {"cost", "eta0"} <= set(free) and sample.is_all and not many:
             starts += [_starting(population, options, other, alone) for other in LOSSES if other != loss]
         with run.step(
             "choosing settings" if "cost" in free else "choosing the weight of label features",
@@ -254,7 +254,7 @@ def choose_hyper_parameters(
                 validation.dense_out_of_fold(task, sample.fold_rows[len(trials[0].fold_rows) :], into=probabilities)
                 made_by = validation.source_models(task, sample.fold_rows) if settings.prior else None
                 held_out = HeldOut(probabilities, sample.labels, task.frequency, made_by=made_by)
-            if "step" in free:
+            if "eta0" in free:
                 settings = step_for_all(settings, sample.share)
     if sample is not None and many:
         with run.step("choosing which weights to drop"):
@@ -282,7 +282,7 @@ def _starting(population: Instances, options: Options, loss: str, labelled_only:
     return replace(
         begin,
         cost=begin.cost if options.cost is None else options.cost,
-        step=begin.step if options.eta0 is None else options.eta0,
+        eta0=begin.eta0 if options.eta0 is None else options.eta0,
         prior=prior,
         labelled_only=labelled_only,
     )

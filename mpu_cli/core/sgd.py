@@ -47,7 +47,7 @@ class Settings:
 
     # C; the weights are regularised by lambda / 2 ||w||^2 with lambda = 1 / (C n)
     cost: float = LOSS.cost
-    step: float = 1.0  # eta0 in units of 1 / mean ||x||^2, which makes it independent of the scale of the features
+    eta0: float = 1.0  # in units of 1 / mean ||x||^2, which makes it independent of the scale of the features
     epochs: int = 1  # passes over the data
     # a, the length of the mean of a label's weights (`core.side_information`), times sqrt(mean ||x||^2)
     prior: float = 0.0
@@ -261,8 +261,8 @@ def train_block(data: TrainingSet, block: Block, start: LinearModel, seen: int =
             weights, bias = descent(task.run, loss.gradient)(
                 *of_block,
                 start.bias,
-                step=settings.step / data.mean_squared_norm,
-                bias_step=BIAS_STEP * settings.step,
+                step=settings.eta0 / data.mean_squared_norm,
+                bias_step=BIAS_STEP * settings.eta0,
                 decay=1 / (settings.cost * n),
                 weights=weights,
                 seen=round(seen * n / data.size),

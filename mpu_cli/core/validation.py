@@ -215,7 +215,7 @@ def train_splits(splits: Sequence[Split], tick: Callable[[], None] = lambda: Non
     if task.prune is not None:
         return _train_sparse(splits[0], task.prune, tick)
     if len(splits) > 1:
-        task = replace(task, settings=replace(task.settings, step=LARGER_STEPS * task.settings.step))
+        task = replace(task, settings=replace(task.settings, eta0=LARGER_STEPS * task.settings.eta0))
         splits = [replace(split, task=task) for split in splits]
     rows, q = rows_of(parts, len(task)), task.labels.shape[1]
     probabilities = np.empty((sum(map(len, parts)), q), np.float32)

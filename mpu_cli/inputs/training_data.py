@@ -121,7 +121,7 @@ class TrainingData(Problem):
         if not settings["labelled_only"]:
             del settings["labelled_only"]
         if not loss_named(result.chosen.settings.loss).has_step:
-            del settings["step"]
+            del settings["eta0"]
         if self.label_features is None or not options.uses_label_features:
             del settings["prior"]
         found: dict[str, Any] = {

@@ -51,6 +51,7 @@ def test_the_same_data_give_the_same_model_as_on_the_command_line(run, tmp_path,
     np.testing.assert_array_equal(loaded.thresholds_, model.thresholds_)
     np.testing.assert_array_equal(loaded.c_, model.c_)
     assert (loaded.record_, loaded.expected_f1_) == (model.record_, model.expected_f1_)
+    assert (loaded.C, loaded.eta0) == (loaded.record_["cost"], loaded.record_["eta0"])
     assert (loaded.predict(X) != model.predict(X)).nnz == 0
     assert clone(loaded).fit(X, S).predict(X).shape == S.shape
     loaded.save(tmp_path / "again.mpu")

@@ -48,7 +48,7 @@ def test_eta0_is_the_one_that_is_given(run, file):
     """Also an eta0 that is never tried, with a C that is chosen, on a sample."""
     source = file("".join(f"{i % 2} {i % 2 + 1}:1 {i % 5 + 3}:0.5\n" for i in range(60)), "x.svm")
     report = run.json("train", source, "--c", 1, "--epochs", 2, "--levels", 1, "--sample", 30, "--eta0", 3.3)
-    assert report["step"] == 3.3
+    assert report["eta0"] == 3.3
     assert report["cost"] > 0
 
 

@@ -168,7 +168,7 @@ def test_a_damaged_record_is_left_out_with_a_warning(run, copied, change):
 @pytest.mark.parametrize(
     "values",
     [
-        {"cost": "x", "step": [], "epochs": {}, "expected_micro_f1": "high", "expected_micro_f1_by_level": 3},
+        {"cost": "x", "eta0": [], "epochs": {}, "expected_micro_f1": "high", "expected_micro_f1_by_level": 3},
         {"c": "all", "c_by_people": {"c": 1}, "c_estimated": "perhaps"},
         {"c": 0.5, "c_interval": [0.1], "c_estimated": True},
         {"c": 0.5, "c_by_people": {"c": 1, "interval": [1], "instances": 1, "by_annotations_alone": None}},

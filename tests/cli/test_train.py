@@ -67,7 +67,7 @@ def test_the_readable_report(run, tiny):
     assert words == ["data", "c", "loss", "C", "threshold", "expected", "model"]
     assert "5 instances, 3 features, 3 labels" in result.stdout
     assert "0.500, set by the user: 50.0% of the true labels are missing" in result.stdout
-    assert "  30, step 2, 2 epochs" in result.stdout
+    assert "  30, eta0 2, 2 epochs" in result.stdout
 
 
 def test_automatic_levels_are_reported_and_kept(run, tiny, tmp_path):

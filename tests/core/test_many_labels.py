@@ -166,7 +166,7 @@ def test_predictions_too_small_to_be_kept_are_not_asked_for_again():
 # Labels that are learned from some of the instances
 
 N = 3000
-SETTINGS = Settings(cost=100.0, step=2.0, epochs=2)
+SETTINGS = Settings(cost=100.0, eta0=2.0, epochs=2)
 
 
 @pytest.fixture(scope="module")

@@ -83,8 +83,8 @@ def test_what_is_given_is_neither_estimated_nor_chosen(problem):
     model, report = train(Problem(*problem), quick(levels=1, c=c, cost=7.0, threshold=0.25), Run(step=steps))
     assert report.chosen.c.tolist() == c.tolist()
     assert report.chosen.estimates.estimate is None
-    step = default_step(2, Features.of(problem[0]).coherence)
-    assert (report.chosen.settings.cost, report.chosen.settings.step) == (7.0, step)
+    eta0 = default_step(2, Features.of(problem[0]).coherence)
+    assert (report.chosen.settings.cost, report.chosen.settings.eta0) == (7.0, eta0)
     assert list(steps.ticks) == ["learning level 0", "predicting level 0 out of fold", "choosing thresholds"]
     assert model.thresholds.tolist() == [0.25] * 4
     assert train(Problem(*problem), quick(cost=7.0, epochs=None))[1].chosen.settings.epochs == default_epochs(120)

@@ -53,14 +53,14 @@ def test_settings_for_macro_f1_are_chosen_by_it():
 
 @pytest.mark.parametrize("make", [problem, noisy])
 def test_climb_finds_what_a_grid_would(make):
-    grid = [Settings(cost, step, epochs=3) for cost in (1e-2, 0.1, 1.0, 10.0, 100.0, 1e3) for step in (0.25, 1.0, 4.0)]
+    grid = [Settings(cost, eta0, epochs=3) for cost in (1e-2, 0.1, 1.0, 10.0, 100.0, 1e3) for eta0 in (0.25, 1.0, 4.0)]
     f1, _ = choose_settings(trial := make())
     assert f1 > max(estimate(trial, settings) for settings in grid) - 0.01
 
 
 def test_names_of_many_labels_are_learned_with_no_larger_steps():
-    """The few labels of a sample do not show what a larger step makes of all others."""
+    """The few labels of a sample do not show what a larger eta0 makes of all others."""
     trial = problem(start := Settings(30.0, 0.25, epochs=3, thin=True))
-    for free, is_larger in ((("step",), True), (("step", "prior"), False)):
+    for free, is_larger in ((("eta0",), True), (("eta0", "prior"), False)):
         _, (settings, _) = choose_settings(trial, free)
-        assert (settings.step > start.step) == is_larger
+        assert (settings.eta0 > start.eta0) == is_larger

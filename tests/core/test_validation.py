@@ -20,7 +20,7 @@ from mpu_cli.runtime.run import Run
 from tests.core.simulated import as_features, as_labels, hide, linear_problem, trained
 
 N = 120
-ONE_PASS = Settings(cost=5.0, step=2.0, epochs=1)
+ONE_PASS = Settings(cost=5.0, eta0=2.0, epochs=1)
 LOSSES = [Settings(3.0, epochs=2), Settings(0.3, epochs=2, loss="squared-hinge")]
 HALVES = deal(N, 2, 0)
 LAST = np.arange(3, N, 4)
@@ -109,7 +109,7 @@ def test_labels_of_the_last_instances_reach_the_model_but_not_their_predictions(
 
 def test_the_model_is_the_mean_of_models_of_halves_with_larger_steps(problem):
     features, labels, c = problem
-    settings = replace(ONE_PASS, step=LARGER_STEPS * ONE_PASS.step)
+    settings = replace(ONE_PASS, eta0=LARGER_STEPS * ONE_PASS.eta0)
     first, second = (trained(features, labels, rows, c, settings) for rows in HALVES)
     task = LearningTask(features, labels, c, ONE_PASS)
     model, found = train_splits([Split(task, (rest,), held_out) for held_out, rest in (HALVES, HALVES[::-1])])

@@ -195,8 +195,8 @@ def _print_report(report: dict[str, Any]) -> None:
     if "labelled_only" in report:
         lines["learned"] = "from the instances with labels only"
     lines["loss"] = report["loss"]
-    step = f", step {report['step']:g}" if "step" in report else ""
-    lines["C"] = f"{report['cost']:g}{step}, {counted(report['epochs'], 'epoch')}"
+    eta0 = f", eta0 {report['eta0']:g}" if "eta0" in report else ""
+    lines["C"] = f"{report['cost']:g}{eta0}, {counted(report['epochs'], 'epoch')}"
     if isinstance(prior := report.get("prior"), float | int):
         lines["prior"] = f"weight {prior:g} of the features of labels" if prior else "none: label features do not help"
     thresholds = report["thresholds"].values() if "thresholds" in report else [report["threshold"]]
