@@ -53,7 +53,7 @@ from mpu_cli.core.predictions import (
     refuse_labels_of_one,
     refuse_too_large,
 )
-from mpu_cli.core.problem import Instances, Problem
+from mpu_cli.core.problem import Problem
 from mpu_cli.core.selection import HyperParameters, TrainingResult, choose_features, choose_hyper_parameters
 from mpu_cli.core.sgd import LearningTask, Split
 from mpu_cli.core.side_information import Prior
@@ -99,20 +99,21 @@ def train(
     task = with_negative_sample(LearningTask(x, s, c, chosen.settings, run, prior=prior, top=top, prune=chosen.prune))
     scale = scale_of_predictions(x.mean_squared_norm())
     learned = Stack(np.flatnonzero(instances.annotations), count_positives(task.positives), scale)
+    folds = validation.deal(n, chosen.folds, run.seed, instances.kin)
     for number in range(n_levels):  # the paper's l = 0, ..., L
         below = task
         if number:
             predictions = learned.held_out.probabilities
-            extended = with_predictions(task.features, predictions, learned.scale, learned.calibrate_features())
+            extended = with_predictions(task.features, predictions, scale, learned.calibration_of_features())
             task = task.above(extended, predictions)
         # With few instances, all were already predicted out of fold when C was chosen.
         predicted = None if number else chosen.held_out
         # The models in `whole`, whose mean is the level, may predict held-out rows; if not, models by `fold_rows` do.
         enough = n if number < n_levels - 1 else validation.enough_at_last(instances, options, hold_out_all)
-        whole, fold_rows = validation.plan(task, 0 if predicted else enough, chosen.folds, kin=instances.kin)
+        whole, fold_rows = validation.plan(task, 0 if predicted else enough, folds, instances.kin)
         features_of = None  # the same features, whichever fold is held out
         if number == 1 and fold_rows:
-            features_of = _features_without(below, learned, len(fold_rows), instances, chosen.folds)
+            features_of = _features_without(below, learned, folds, len(fold_rows))
         level, held_out = _train_level(whole, fold_rows, number, features_of)
         learned.add(level, predicted or held_out, is_optional=is_automatic and features_of is not None)
     with run.step("choosing thresholds"):
@@ -149,21 +150,20 @@ def _train_level(
 
 
 def _features_without(
-    task: LearningTask, learned: "Stack", outer: int, instances: Instances, m: int
+    task: LearningTask, learned: "Stack", folds: list[np.ndarray], outer: int
 ) -> Callable[[int], Features] | None:
     """Return a function that maps a held-out fold to the features of level 1; None: they are the same for all folds.
 
     `task`, `learned`: level 0, as it was learned.
-    `outer`, `m`: the number of folds that level 1 holds out, and of all folds.
+    `outer`: how many of the folds level 1 holds out.
     """
-    out_of_fold, n = learned.held_out.probabilities, len(task)
-    fold_rows = validation.deal(n, m, task.run.seed, instances.kin)  # as `plan` deals them
-    if not (isinstance(out_of_fold, np.ndarray) and len(fold_rows) >= validation.FEWEST_FOLDS):
+    out_of_fold = learned.held_out.probabilities
+    if not (isinstance(out_of_fold, np.ndarray) and len(folds) >= validation.FEWEST_FOLDS):
         return None
-    nested = validation.predict_nested(task, fold_rows, outer, out_of_fold)
+    nested = validation.predict_nested(task, folds, outer, out_of_fold)
 
     def of_fold(i: int) -> Features:
-        rest = np.setdiff1d(np.arange(n), fold_rows[i], assume_unique=True)
+        rest = validation.without(folds[i], len(task))
         seen = HeldOut(nested[i][rest], task.labels[rest], task.frequency.rows(rest))
         calibration = calibrate(seen.of_labels(learned.annotated))
         return with_predictions(task.features, nested[i], learned.scale, calibration)
@@ -181,14 +181,12 @@ class Stack:
     """
 
     held_out: HeldOut
-    _binned: BinnedCells  # `held_out` in counts
     _calibration: AnyCalibration | None  # turns `held_out` into probabilities
 
     def __init__(self, annotated: np.ndarray, positives: np.ndarray, scale: float) -> None:
         self.annotated, self._positives, self.scale = annotated, positives, scale
-        self._models: list[LinearModel] = []
-        # The calibration of each level except the last
-        self._calibrations: list[Calibration | None] = []
+        # Each level, with its `held_out` in counts
+        self._levels: list[tuple[LinearModel, BinnedCells]] = []
         # Expected micro-F1 of each level on complete labels, at its best pooled threshold, including a dropped level
         self._level_f1: list[float] = []
 
@@ -199,27 +197,27 @@ class Stack:
         calibration = calibrate_strata(binned if is_dense else binned.kept(), self._positives)
         _, f1 = best_threshold(binned, calibration)
         self._level_f1.append(min(f1, 1.0))  # an estimate from few labels may exceed 1
-        if is_optional and self._level_f1[-1] < self._level_f1[-2]:
-            self._calibrations.pop()  # the predictions of the level below are no features
-            return
-        self._models.append(model)
-        self.held_out, self._binned, self._calibration = held_out, binned, calibration
+        if not (is_optional and self._level_f1[-1] < self._level_f1[-2]):
+            self._levels.append((model, binned))
+            self.held_out, self._calibration = held_out, calibration
 
-    def calibrate_features(self) -> Calibration | None:
-        """Return the calibration of the last level's predictions as features of the next; None with many labels."""
+    def calibration_of_features(self, number: int = -1) -> Calibration | None:
+        """Return the calibration of a level's predictions as features of the next; None with many labels."""
         is_dense = isinstance(self.held_out.probabilities, np.ndarray)
-        self._calibrations.append(calibrate_binned(self._binned) if is_dense else None)
-        return self._calibrations[-1]
+        return calibrate_binned(self._levels[number][1]) if is_dense else None
 
     def finish(
         self, chosen: HyperParameters, criterion: str | float, calibrated: bool = True
     ) -> tuple["StackedModel", TrainingResult]:
         """Turn the predictions of the last level into probabilities, and choose thresholds by them."""
         held_out, calibration = self.held_out, self._calibration if calibrated else None
-        thresholds, expected = decide(held_out, self._binned, criterion, self.annotated, calibration)
+        models, binned = zip(*self._levels, strict=True)
+        last = len(models) - 1
+        thresholds, expected = decide(held_out, binned[last], criterion, self.annotated, calibration)
         if criterion == PU_F1:  # until here, strata were counted in bins
-            self._level_f1[len(self._models) - 1] = expected.f1
-        model = StackedModel(tuple(self._models), self.scale, thresholds, (*self._calibrations, calibration))
+            self._level_f1[last] = expected.f1
+        of_levels = *map(self.calibration_of_features, range(last)), calibration
+        model = StackedModel(models, self.scale, thresholds, of_levels)
         interval = expected.interval(chosen.estimates.range_of_c)
         return model, TrainingResult(
             chosen=chosen, level_f1=self._level_f1, expected_f1=expected.f1, f1_interval=interval, held_out=held_out

@@ -185,11 +185,12 @@ LARGER_STEPS = 2.0
 
 
 def plan(
-    task: LearningTask, enough: int, folds: int, *, kin: np.ndarray | None = None
+    task: LearningTask, enough: int, folds: list[np.ndarray], kin: np.ndarray | None = None
 ) -> tuple[list[Split], list[np.ndarray]]:
     """Plan how a level is learned.
 
     `enough`: the minimum number of instances to predict. 0: none are held out.
+    `folds`: the instances of each, as from `deal`.
     Returns: the splits of the models whose mean is the model of all instances; and the folds that other models predict.
     """
     n, seed = len(task), task.run.seed
@@ -197,11 +198,10 @@ def plan(
     if is_one_pass and n >= 2 * enough > 0:
         fold = deal(n, n // enough, seed, kin)[0]
         return [Split(task, (without(fold, n), fold), fold)], []
-    dealt = deal(n, folds, seed, kin)
     # Not with many labels: the rarest are in one half only, and the mean of sparse weights is less sparse.
-    if is_one_pass and folds == 2 and enough >= n and task.top is None:
-        return [holding_out(task, fold) for fold in dealt], []
-    return [Split(task, (np.arange(n),))], dealt[: leading(dealt, enough)] if enough else []
+    if is_one_pass and len(folds) == 2 and enough >= n and task.top is None:
+        return [holding_out(task, fold) for fold in folds], []
+    return [Split(task, (np.arange(n),))], folds[: leading(folds, enough)] if enough else []
 
 
 def train_splits(splits: Sequence[Split], tick: Callable[[], None] = lambda: None) -> tuple[LinearModel, HeldOut]:
