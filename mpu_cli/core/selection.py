@@ -198,8 +198,8 @@ class TrainingResult:
     expected_f1: float  # the same for the last level at the thresholds of the model
     # 90 % interval of `expected_f1`, from the sampling of instances and, if c was estimated, the interval of c
     f1_interval: tuple[float, float]
-    # Calibrated out-of-fold predictions of the last level, used to choose its thresholds: for all instances if each
-    # label gets its own threshold, or if all were requested
+    # Out-of-fold predictions of the last level, calibrated if the model is, used to choose its thresholds: for all
+    # instances if each label gets its own threshold, or if all were requested
     held_out: HeldOut
     scaling: str | None = None  # of the features that the model was learned from, one of `SCALINGS`; None: not scaled
     kin: np.ndarray | None = None  # as in `core.problem.Instances`

@@ -148,7 +148,7 @@ class Listed(NamedTuple):
 def suggest(sources: Sources, outputs: Outputs, options: Options, choice: Choice, run: Run) -> Listed:
     """Find the labels that are missing from a file, and list them or fill them in.
 
-    `options`: as for `train.train`.
+    `options`: `c` may be the Path of a file.
     `choice`: which suggestions to list. An empty choice selects all that raise the expected F1 of the labels.
     """
     if outputs.fill_implied and sources.rules is None:

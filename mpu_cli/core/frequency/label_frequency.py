@@ -17,7 +17,7 @@ from mpu_cli.core.problem import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError
 
 # c of a cell by its verdict; NaN: the rate of its label.
-_BY_VERDICT = np.array([np.nan, 1, 1, 0, 1, 1], np.float32)
+_BY_VERDICT = np.array([np.nan, 1, 1, 0, 1], np.float32)
 
 
 @dataclass(frozen=True)
