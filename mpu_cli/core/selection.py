@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -56,8 +56,16 @@ _COST_OF_PRUNING = 1e-3
 # Candidate cuts, below which weights are dropped, for instances of unit length.
 CUTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 
+# What is chosen: its first item is its F1.
+Found = TypeVar("Found", bound=tuple[Any, ...])
 
-T = TypeVar("T")
+
+class Candidate(NamedTuple):
+    """Settings, and what they predict out of fold."""
+
+    f1: float  # estimated, at the best thresholds of the predictions
+    settings: Settings
+    probabilities: np.ndarray  # float32, shape (n, q): in the rows that the folds hold out
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,7 @@ def choose_settings(
     free: Collection[str] = ("cost", "eta0"),
     criterion: str | float = PU_F1,
     tick: Callable[[], None] = lambda: None,
-) -> tuple[float, tuple[Settings, np.ndarray]]:
+) -> Candidate:
     """Climb along C, then along eta0, then along the prior, as long as the estimate rises.
 
     Before and after that, learning from instances with labels only is tried: where nobody has looked at the others,
@@ -99,33 +107,31 @@ def choose_settings(
     `trial`: the climb starts at its settings, of which the free ones are among `COSTS`, `STEPS` or `PRIORS`.
     `free`: what to choose: a subset of "cost", "eta0", "prior", "labelled_only". The other initial settings are kept.
     `criterion`: for the thresholds, as in `core.options.Options`: macro-F1, or else micro-F1 at one threshold.
-    Returns: the estimated F1 of the out-of-fold predictions at their best thresholds, by the criterion; the chosen
-    settings; and these predictions, float32, shape (n, q), in the rows that the folds hold out.
     """
 
-    def evaluate(settings: Settings, name: str, value: float) -> tuple[float, tuple[Settings, np.ndarray]]:
-        changed: dict[str, Any] = {name: value}
-        settings = replace(settings, **changed)
+    def evaluate(settings: Settings) -> Candidate:
         probabilities = validation.dense_out_of_fold(replace(trial.task, settings=settings), trial.fold_rows)
         tick()
-        return trial.estimated_f1(probabilities, criterion, bool(settings.prior)), (settings, probabilities)
+        return Candidate(trial.estimated_f1(probabilities, criterion, bool(settings.prior)), settings, probabilities)
+
+    def changed(settings: Settings, name: str, value: Any) -> Candidate:
+        return evaluate(replace(settings, **{name: value}))
 
     start = trial.task.settings
-    best = evaluate(start, "cost", start.cost)  # unchanged
+    best = evaluate(start)
     for name in _ORDER:
         grid = _GRIDS[name]
         if name not in free or (name == "eta0" and not loss_named(start.loss).has_step):
             continue
-        f1, (settings, probabilities) = best
         if name == "eta0" and start.thin and (start.prior or "prior" in free):
             # Drawn labels compete with few others: a larger eta0, which relies more on names, looks better than it is.
             grid = tuple(eta0 for eta0 in grid if eta0 <= start.eta0)
         if name == "prior":  # compare with an F1 that is also estimated in strata
-            f1 = trial.estimated_f1(probabilities, criterion, guided=True)
+            best = best._replace(f1=trial.estimated_f1(best.probabilities, criterion, guided=True))
         worth = WORTHWHILE
         if name == "labelled_only":
             worth = _WORTH_ALL if start.labelled_only else _WORTH_LABELLED_ONLY
-        best = climb(partial(evaluate, settings, name), grid, getattr(settings, name), (f1, best[1]), worth)
+        best = climb(partial(changed, best.settings, name), grid, getattr(best.settings, name), best, worth)
     return best
 
 
@@ -149,15 +155,15 @@ def choose_pruning(trial: Trial) -> float:
 
 
 def climb(
-    evaluate: Callable[[float], tuple[float, T]],
+    evaluate: Callable[[float], Found],
     grid: tuple[float, ...],
     start: float,
-    first: tuple[float, T],
+    first: Found,
     worth: float = WORTHWHILE,
-) -> tuple[float, T]:
+) -> Found:
     """Search along a grid, up from a start or else down, as long as the F1 improves.
 
-    `evaluate`: maps a grid value to its F1 and the object that has this F1.
+    `evaluate`: maps a grid value to a tuple of its F1 and what has this F1.
     `start`: a grid value.
     `first`: the result of `evaluate` at the start.
     Returns: the result at the best value.
@@ -248,7 +254,7 @@ def choose_hyper_parameters(
             # Most of many labels have too few annotations for estimating an F1 per label.
             trials = [_trial(sample, rates, estimates, start, SELECTION_SIZE) for start in starts]
             criterion = PU_F1 if many else options.threshold
-            f1, (settings, probabilities) = _choose(trials, free, criterion, tick)
+            f1, settings, probabilities = _choose(trials, free, criterion, tick)
             if sample.is_all:  # also predict the instances that the trial did not hold out
                 task = replace(trials[0].task, settings=settings)
                 validation.dense_out_of_fold(task, sample.fold_rows[len(trials[0].fold_rows) :], into=probabilities)
@@ -288,9 +294,7 @@ def _starting(population: Instances, options: Options, loss: str, labelled_only:
     )
 
 
-def _choose(
-    trials: list[Trial], free: tuple[str, ...], criterion: str | float, tick: Callable[[], None]
-) -> tuple[float, tuple[Settings, np.ndarray]]:
+def _choose(trials: list[Trial], free: tuple[str, ...], criterion: str | float, tick: Callable[[], None]) -> Candidate:
     """Choose the free settings, with starts for different losses; in a tie, the first is taken."""
     choices = []
     for which, trial in enumerate(trials):
@@ -299,7 +303,7 @@ def _choose(
         except OverflowingError:
             if not which:
                 raise  # another loss is only skipped: the candidates for C suit features of the order of 1
-    return max(choices, key=lambda one: one[0])
+    return max(choices, key=lambda one: one.f1)
 
 
 def _trial(sample: Sample, rates: np.ndarray, estimates: Estimates, settings: Settings, size: int) -> Trial:

@@ -36,7 +36,7 @@ def estimate(trial, settings) -> float:
     ids=["too much regularisation", "too little"],
 )
 def test_leaves_a_bad_start(make, start, gain):
-    f1, (settings, _) = choose_settings(trial := make(start))
+    f1, settings, _ = choose_settings(trial := make(start))
     assert f1 > estimate(trial, start) + gain
     assert settings.epochs == 3
 
@@ -45,22 +45,20 @@ def test_settings_for_macro_f1_are_chosen_by_it():
     trial = problem(Settings(1e-3, 0.25, epochs=3))
     labels, c = trial.task.labels, trial.task.frequency
     micro, macro = (choose_settings(trial, criterion=by) for by in ("pu-f1", "macro-f1"))
-    (micro_f1, (settings, _)), (macro_f1, (_, probabilities)) = micro, macro
-    assert macro_f1 == pytest.approx(estimated_macro_f1(HeldOut(probabilities, labels, c)))
-    assert macro_f1 > estimated_macro_f1(HeldOut(dense_out_of_fold(trial.task, trial.fold_rows), labels, c))
-    assert micro_f1 == pytest.approx(estimate(trial, settings))
+    assert macro.f1 == pytest.approx(estimated_macro_f1(HeldOut(macro.probabilities, labels, c)))
+    assert macro.f1 > estimated_macro_f1(HeldOut(dense_out_of_fold(trial.task, trial.fold_rows), labels, c))
+    assert micro.f1 == pytest.approx(estimate(trial, micro.settings))
 
 
 @pytest.mark.parametrize("make", [problem, noisy])
 def test_climb_finds_what_a_grid_would(make):
     grid = [Settings(cost, eta0, epochs=3) for cost in (1e-2, 0.1, 1.0, 10.0, 100.0, 1e3) for eta0 in (0.25, 1.0, 4.0)]
-    f1, _ = choose_settings(trial := make())
-    assert f1 > max(estimate(trial, settings) for settings in grid) - 0.01
+    chosen = choose_settings(trial := make())
+    assert chosen.f1 > max(estimate(trial, settings) for settings in grid) - 0.01
 
 
 def test_names_of_many_labels_are_learned_with_no_larger_steps():
     """The few labels of a sample do not show what a larger eta0 makes of all others."""
     trial = problem(start := Settings(30.0, 0.25, epochs=3, thin=True))
     for free, is_larger in ((("eta0",), True), (("eta0", "prior"), False)):
-        _, (settings, _) = choose_settings(trial, free)
-        assert (settings.eta0 > start.eta0) == is_larger
+        assert (choose_settings(trial, free).settings.eta0 > start.eta0) == is_larger

@@ -48,7 +48,7 @@ class Method:
         sample = Sample(Instances(features, S, kin=kin_of(X)), _SAMPLE, self.folds, run)
         settings = default_settings(features, self.epochs)
         if self.cost is None:
-            _, (settings, held_out) = choose_settings(Trial(sample.task(ones, settings), sample.fold_rows))
+            _, settings, held_out = choose_settings(Trial(sample.task(ones, settings), sample.fold_rows))
             settings = step_for_all(settings, sample.share)
         else:
             settings = replace(settings, cost=self.cost)
