@@ -37,6 +37,8 @@ def printed(run, tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
         }
         asked("vectorize", "new.jsonl", "--like", "notes.text", "-o", "new.svm", "-q")
         _decide("questions.tsv", "questions.tsv")
+        open_ones = Path("questions.tsv").read_text().replace("\tno\t", "\t\t", 2)
+        Path("skipped.tsv").write_text(open_ones.replace("\t\t", "\tno\t", 1))
         _review("checked.tsv")
         found["estimate-c"] = [
             asked("estimate-c", "notes.svm", "--per-label", "-q"),
@@ -50,7 +52,7 @@ def printed(run, tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
         found["train"] = [
             asked("train", "notes.svm", "-q", *tested),
             asked("train", "notes.svm", *QUICK, *tested, *recorded),
-            asked("train", "notes.svm", *QUICK, *tested, *recorded, "--reviewed", "questions.tsv", "--levels", 2),
+            asked("train", "notes.svm", *QUICK, *tested, *recorded, "--reviewed", "skipped.tsv", "--levels", 2),
             asked("train", "notes.svm", *QUICK, "--groups", "sources", "--labels", "names", "--threshold", "per-label"),
             asked("train", "one.svm", *QUICK),
             asked("train", "half.svm", "--levels", 1, "--features", "linear"),
@@ -64,7 +66,7 @@ def printed(run, tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
         _decide("missing.tsv", "decided.tsv")
         Path("decided.tsv").write_text(Path("decided.tsv").read_text().replace("yes", "no", 1))
         found["suggest"] += [
-            asked("suggest", "notes.svm", "-o", "more.tsv", *QUICK, "--reviewed", "questions.tsv"),
+            asked("suggest", "notes.svm", "-o", "more.tsv", *QUICK, "--reviewed", "skipped.tsv"),
             asked("suggest", "notes.svm", "-o", "more.tsv", *QUICK, "--reviewed", "decided.tsv"),
         ]
         found["report"] = [asked("report", "notes.svm", "-o", "page.html", "--top", 2, "-q")]

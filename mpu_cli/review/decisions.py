@@ -74,6 +74,8 @@ class Decisions:
     files: tuple[str, ...]  # as the user named them
     checksums: tuple[str | None, ...]  # of the data that each file numbers (`checksum`); None if the file has none
     names: LabelNames = NAMELESS  # of labels, for errors
+    # How many questions are open between answered ones, in the order of a file, and these; None: none is
+    skipped: tuple[int, int] | None = None
 
     def __len__(self) -> int:
         return len(self.instance)
@@ -130,13 +132,41 @@ def read(
     files = [one if isinstance(one, WrittenCells) else read_cells(one, names, ids) for one in sources]
     nothing = WrittenCells("", {VERDICT: []}, [], None, None, *[np.zeros(0, np.int64)] * 2)  # if there are no files
     parts = [_decided(cells, number) for number, cells in enumerate([*files, nothing])]
+    columns: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     every = Decisions(
-        **{name: np.concatenate([part[name] for part in parts]) for name in parts[0]},
+        **columns,
         files=tuple(cells.source for cells in files),
         checksums=tuple(cells.checksum for cells in files),
         names=names,
     )
+    every = replace(every, skipped=_skipped(files, every))
     return _each_once(every if len(files) < 2 else _undisputed(every, ids, annotated), ids)
+
+
+def _skipped(files: Sequence["WrittenCells"], every: Decisions) -> tuple[int, int] | None:
+    """Count the questions that are open between answered ones, and these; None if none is open there.
+
+    Questions are in random order. A file that was sorted does not show which were skipped. `every`: all decisions.
+    """
+    decided = every.instance << 32 | (every.label + 1)
+    closed = every.instance[every.label == NOTHING_ELSE]
+    skipped = answered = 0
+    for cells in files:
+        asked = np.flatnonzero(~np.isnan(cells.chances()))
+        instance, label = cells.instance[asked], cells.label[asked]
+        there = np.isin(instance << 32 | (label + 1), decided) | np.isin(instance, closed)
+        columns = [instance, label, cells.claims()[asked], cells.chances()[asked]]
+        columns += [np.array([*map(str.lower, cells.column(name))], object)[asked] for name in (ID, LABEL)]
+        if not any(map(_is_sorted, columns)) and (places := np.flatnonzero(there)).size:
+            skipped += int(np.count_nonzero(~there[places[0] : places[-1]]))
+            answered += len(places)
+    return (skipped, answered) if skipped else None
+
+
+def _is_sorted(values: np.ndarray) -> bool:
+    """Return whether values that are not all equal were sorted."""
+    ascending, descending = (bool((a <= b).all()) for a, b in ((values[:-1], values[1:]), (values[1:], values[:-1])))
+    return ascending != descending
 
 
 def _undisputed(every: Decisions, ids: RecordIds | None, annotated: csr_array | None) -> Decisions:

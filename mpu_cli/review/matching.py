@@ -28,6 +28,7 @@ class ReviewCounts:
     new_labels: list[int]  # Labels that were verified as true, and are annotated for no instance.
     closed: int  # Instances whose label set is complete.
     sampled: int  # How many of them were drawn at random.
+    skipped: tuple[int, int] | None = None  # Questions that are open between answered ones, and these; None: none is.
 
     def cautions(self, names: LabelNames = NAMELESS) -> list[str]:
         """Return warnings about possible mistakes in a review; `names`: the names of the labels."""
@@ -41,6 +42,13 @@ class ReviewCounts:
         if self.unused:
             cautions.append(
                 f"{counted(self.unused, 'decision')} 'no' on a label that is true nowhere; are these numbers right?"
+            )
+        if self.skipped is not None:
+            left, answered = self.skipped
+            cautions.append(
+                f"{counted(left, 'question')} {'is' if left == 1 else 'are'} open between the {answered:,} answered "
+                "ones, and c is wrong if people chose which to answer: answer the open ones too, or delete the answers "
+                "below the first open one"
             )
         return cautions
 
@@ -116,6 +124,7 @@ def match(
         new_labels=np.setdiff1d(decisions.label[decisions.verdict], annotated_ids).tolist(),
         closed=int(np.count_nonzero(verified.instances)),
         sampled=len(complete),
+        skipped=decisions.skipped,
     )
     asked = has_column & ~is_annotated & ~np.isnan(decisions.chance)
     answers = Answers(decisions.instance[asked], column[asked], decisions.verdict[asked])

@@ -120,6 +120,19 @@ def test_c_of_few_answers_in_a_file_is_not_said_to_come_from_annotations(run, pr
     assert "annotations alone" not in run("train", problem[2], "--c", file, *SAID).stdout
 
 
+def test_a_warning_about_questions_that_were_skipped(run, problem, checked):
+    """Which are answered may depend on the answer."""
+    report = estimated(run, problem[2], "--reviewed", checked)
+    assert "open" not in str(report["warnings"])
+    checked.write_text(re.sub("\tno\t", "\t\t", checked.read_text(), count=20))
+    report = estimated(run, problem[2], "--reviewed", checked)
+    (warning,) = (text for text in report["warnings"] if "open" in text)
+    assert re.match(
+        "[0-9]+ questions are open between the 60 answered ones, and c is wrong if people chose which to answer: ",
+        warning,
+    )
+
+
 def test_the_next_questions_are_others(run, problem, checked, tmp_path):
     Y, _, data = problem
     result = run("suggest", data, "--questions", 40, "--reviewed", checked, "-o", tmp_path / "more.tsv", *SAID)

@@ -98,6 +98,30 @@ def test_a_cell_with_the_probability_of_being_drawn_is_a_question(file):
     assert not decisions.is_sample.any()
 
 
+# Instance, label, drawn and verdict of questions; what is skipped: open ones between answered ones, and these
+QUESTIONS = {
+    "the first ones": ("5 1 .3 no", "2 2 .1 yes", "9 1 .4 no", "3 2 .2 -", None),
+    "the last ones": ("5 1 .3 -", "2 2 .1 yes", "9 1 .4 no", None),
+    "only easy ones": ("5 1 .3 no", "2 2 .1 -", "9 1 .4 -", "3 2 .2 no", "7 2 .2 -", (2, 2)),
+    "sorted by instance": ("2 2 .1 no", "3 2 .2 -", "5 1 .3 -", "9 1 .4 no", None),
+    "sorted by label": ("5 1 .3 no", "9 1 .4 -", "3 2 .2 -", "2 2 .1 no", None),
+    "all of one label": ("5 1 .3 no", "9 1 .4 -", "3 1 .2 no", (1, 2)),
+    "an instance that is closed": ("5 1 .3 no", "2 2 .1 -", "9 1 .4 no", "2 * . no", None),
+    "answered in another line": ("5 1 .3 no", "2 2 .1 -", "9 1 .4 no", "2 2 .1 no", None),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_questions_that_were_skipped_are_counted(file, name):
+    """The order in a sorted file does not show what was skipped."""
+    *rows, skipped = QUESTIONS[name]
+    lines = (f"{row} question\n".replace(" . ", "  ").replace("-", "").replace(" ", "\t") for row in rows)
+    path = file("instance\tlabel\tdrawn\tverdict\tsource\n" + "".join(lines).replace("\t\tno\tquestion", "\t\tno\t"))
+    assert read([path]).skipped == skipped
+    answers = file("instance\tlabel\tverdict\tsource\n2\t2\tyes\t\n9\t1\tno\t\n", "answers.tsv")
+    assert name != "only easy ones" or read([path, answers]).skipped is None
+
+
 def test_added_labels_and_closed_instances_are_no_gaps(file):
     rows = "1 7 yes suggestion", "2 7  suggestion", "2 * no suggestion", "3 7 yes suggestion", "3 8 yes added"
     path = file("# suggestions 3\n" + HEADER + "\n".join(rows).replace(" ", "\t"))
