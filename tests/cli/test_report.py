@@ -84,6 +84,7 @@ def test_complete_records_count_as_all_others(run, made, tmp_path, by):
         estimate = run.json("estimate-c", *options, "--per-label")
         assert float(total["missing"]) == pytest.approx(estimate["missing"])
         assert 1 - share == pytest.approx(estimate["c"])
+        assert "Missing share from the annotated labels of the other records alone: " in html
         for row, of_label in zip(labels, estimate["per_label"], strict=False):
             assert int(row["annotations"]) == of_label["annotations"]
             assert float(row["missing"]) == pytest.approx(of_label["missing"])

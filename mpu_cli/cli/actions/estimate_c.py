@@ -213,7 +213,8 @@ def _lines(report: dict[str, Any], is_complete: bool) -> dict[str, str]:
             people[0] += f", {report['yes']:,} of them yes"
         lines |= {"rests on": "; ".join(people), "assumes": "that these were drawn at random and are right"}
         alone = report.get("by_annotations_alone")
-        return lines | ({} if alone is None else {"annotations alone": f"{alone:.3f}"})
+        where = ", of the other instances" * bool(report.get("complete_instances"))
+        return lines | ({} if alone is None else {"annotations alone": f"{alone:.3f}{where}"})
     if "advice" in report:
         lines = {"first of all": report["advice"], **lines}
     used = f"{report['labels_used']:,} of {counted(report['labels'], 'label')}"

@@ -225,7 +225,8 @@ def _frequency(found: dict[str, Any]) -> str:
         if by_people["instances"] or not basis:
             basis.append(counted(by_people["instances"], "complete instance"))
         text = f"{by_people['c']:.3f} ({low:.3f} to {high:.3f}) from {' and '.join(basis)}, by label"
-        return text + ("" if alone is None else f"; from annotations alone {alone:.3f}")
+        where = " of the other instances" * bool(by_people["instances"])
+        return text + ("" if alone is None else f"; from annotations{where} alone {alone:.3f}")
     if not found.get("c_known", True):
         values = f"by label, {min(c):.3f} to {max(c):.3f}" if isinstance(c, list) else f"{c:.3f}"
         why = f"people seem to have stopped at some number of labels; scores suggest, as what follows assumes, {values}"

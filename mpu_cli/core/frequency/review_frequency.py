@@ -227,8 +227,9 @@ class ReviewedFrequency:
         least, most = by_annotations.interval
         if low <= most and least <= high:
             return None
+        where = " of the other instances" * bool(self.instances)
         return (
-            f"annotations alone give c = {by_annotations.c:.3f}, and {self.basis} give {self.c:.3f} "
+            f"annotations{where} alone give c = {by_annotations.c:.3f}, and {self.basis} give {self.c:.3f} "
             f"({low:.3f} to {high:.3f}, 99 % interval), which is used; labels are not missing by chance alone"
         )
 
