@@ -12,14 +12,16 @@ from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 from mpu_cli.svmlight.reader import Dataset, UnusualError
 
 _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _COMMA, _MINUS, _POINT, _COLON, _UPPER_E, _LOWER_E = b"\t\n\r #+,-.:Ee"
-_ZERO, _NINE = b"09"
-_PADDING = b"\n\n"  # ends the last line, and allows reading two bytes beyond it
+_PADDING = b"\n" * 8  # ends the last line, and allows reading eight bytes from its last one on
 
-_HAS_ROOM, _BEYOND = np.uint64(10**18), np.uint64(2**64 - 1)  # 19 digits fit into 64 bits, besides leading zeros
+_MOST_DIGITS = 19  # of a number in 64 bits
 _FLOAT64_POWERS = 10.0 ** np.arange(23)  # the powers of ten that are exact
 _FLOAT64_INTEGERS = np.uint64(2**53)  # integers are exact up to here
 _SLACK = 2.0**-50  # more than the error of a quotient or product of a rounded integer and an exact power
-_LARGE = np.uint64(9999)  # replaces any larger exponent
+_LARGE = 9999  # replaces any exponent of five digits or more
+_POWERS = 10 ** np.arange(9, dtype=np.uint64)
+# In each of eight bytes: the digit 0, 1, the highest bit, and what sets that bit if it is added to more than 9.
+_ZEROS, _ONES, _HIGH, _ABOVE_NINE = (np.uint64(byte * 0x0101010101010101) for byte in (0x30, 0x01, 0x80, 0x76))
 
 
 def parse(block: bytes, implicit_values: bool) -> Dataset:
@@ -35,19 +37,42 @@ def parse(block: bytes, implicit_values: bool) -> Dataset:
 
 
 @inlined
+def _eight_bytes(text, place):
+    """Return eight bytes as one integer, the first one lowest; compiled, this is a single load."""
+    word = np.uint64(0)
+    for k in range(8):
+        word |= np.uint64(text[np.uint64(place) + np.uint64(k)]) << np.uint64(8 * k)
+    return word
+
+
+@inlined
 def _read_digits(text, place, number):
-    """Read digits, possibly none; return `number` with them appended; `_BEYOND` if they are more than 19."""
-    while _ZERO <= text[place] <= _NINE:
-        number = number * np.uint64(10) + np.uint64(text[place] - _ZERO) if number < _HAS_ROOM else _BEYOND
-        place += 1
-    return place, number
+    """Read digits, possibly none; also return `number` with them appended, modulo 2^64.
+
+    Eight bytes at a time, without a branch for each digit: the number of digits is hard to predict.
+    """
+    while True:
+        digits = _eight_bytes(text, place) ^ _ZEROS
+        others = (((digits & ~_HIGH) + _ABOVE_NINE) | digits) & _HIGH  # the highest bit of each byte that is no digit
+        before = ~others & (others - np.uint64(1))  # all bits below the lowest of these
+        length = (((before >> np.uint64(7)) & _ONES) * _ONES) >> np.uint64(56)  # the bytes with all of these
+        if length == 0:
+            return place, number
+        digits <<= np.uint64(64) - np.uint64(8) * length
+        digits = ((digits * np.uint64(10 << 8 | 1)) >> np.uint64(8)) & np.uint64(0x00FF00FF00FF00FF)
+        digits = ((digits * np.uint64(100 << 16 | 1)) >> np.uint64(16)) & np.uint64(0x0000FFFF0000FFFF)
+        digits = (digits * np.uint64(10000 << 32 | 1)) >> np.uint64(32)
+        number = number * _POWERS[length] + digits
+        place += np.int64(length)
+        if length < 8:
+            return place, number
 
 
 @inlined
 def _read_id(text, place):
     """Read a label or an index; the place stays the same if there is none."""
     stop, number = _read_digits(text, place, np.uint64(0))
-    if number > MAX_ID:
+    if number > MAX_ID or stop - place > _MOST_DIGITS:
         stop = place
     return stop, number
 
@@ -62,7 +87,7 @@ def _read_exponent(text, place):
     stop, number = _read_digits(text, first, np.uint64(0))
     if stop == first:
         return place, 0
-    exponent = np.int64(min(number, _LARGE))
+    exponent = np.int64(number) if stop - first < 5 else _LARGE
     return stop, -exponent if negative else exponent
 
 
@@ -79,11 +104,11 @@ def _read_value(text, colon):
         stop, number = _read_digits(text, point + 1, number)
         decimals = stop - point - 1
         n_digits += decimals
-    if n_digits == 0:
+    if not 0 < n_digits <= _MOST_DIGITS:
         return colon, 0.0
     stop, exponent = _read_exponent(text, stop)
     exponent -= decimals
-    if number == _BEYOND or abs(exponent) >= len(_FLOAT64_POWERS):
+    if abs(exponent) >= len(_FLOAT64_POWERS):
         return colon, 0.0
     if exponent > 0:
         value = np.float64(number) * _FLOAT64_POWERS[exponent]
