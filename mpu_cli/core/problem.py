@@ -178,15 +178,24 @@ class VerifiedLabels:
         cells.data = np.where(cells.data == Verdict.IMPLIED, Verdict.IGNORED, cells.data).astype(np.int8)
         return VerifiedLabels(cells, np.where(whole, Verdict.IGNORED, Verdict.UNKNOWN).astype(np.int8))
 
-    def part(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
-        """Split the positives into annotated labels without a verdict, and those known to be true, annotated or not."""
-        rows = entry_rows(annotated)
-        alone = values_at(self.cells, rows, annotated.indices) == Verdict.UNKNOWN
-        by_chance = only_entries(annotated, alone & (self.instances[rows] == Verdict.UNKNOWN))
-        of_complete = only_entries(annotated, alone & (self.instances[rows] == Verdict.FALSE))
+    def by_chance(self, annotated: csr_array) -> csr_array:
+        """Return the annotated labels without a verdict."""
+        return self._annotated_in(annotated, Verdict.UNKNOWN)
+
+    def certain(self, annotated: csr_array) -> csr_array:
+        """Return the labels known to be true, annotated or not; the annotated ones of complete instances are."""
         confirmed = only_entries(self.cells, np.isin(self.cells.data, (Verdict.TRUE, Verdict.IMPLIED)))
-        confirmed = confirmed.astype(bool).astype(annotated.dtype)
-        return by_chance, of_complete + confirmed
+        return self._annotated_in(annotated, Verdict.FALSE) + confirmed.astype(bool).astype(annotated.dtype)
+
+    def _annotated_in(self, annotated: csr_array, verdict: Verdict) -> csr_array:
+        """Return the annotated labels of the instances with a verdict, in cells that have none of their own."""
+        rows = entry_rows(annotated)
+        is_alone = values_at(self.cells, rows, annotated.indices) == Verdict.UNKNOWN
+        return only_entries(annotated, is_alone & (self.instances[rows] == verdict))
+
+    def positives(self, annotated: csr_array) -> csr_array:
+        """Return the annotated labels, corrected by the verdicts."""
+        return self.by_chance(annotated) + self.certain(annotated)
 
     def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return the verdicts on the given cells, like `verdicts`."""
@@ -224,7 +233,7 @@ def counts_by_chance(labels: csr_array, verified: VerifiedLabels | None) -> tupl
         return count_positives(labels), np.full(q, n)
     left = verified.left_to_chance()
     cells = np.count_nonzero(left.instances == Verdict.UNKNOWN) - np.bincount(left.cells.indices, minlength=q)
-    return count_positives(left.part(labels)[0]), cells
+    return count_positives(left.by_chance(labels)), cells
 
 
 def least_frequencies(labels: csr_array, verified: VerifiedLabels | None) -> tuple[np.ndarray, float]:

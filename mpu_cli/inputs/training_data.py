@@ -170,7 +170,7 @@ class TrainingData(Problem):
         if found is None or groups is None or not estimates.is_known:
             return []
         known = self.verified and self.verified.of_single_cells().as_annotated()
-        by_chance = self.labels if known is None else known.part(self.labels)[0]
+        by_chance = self.labels if known is None else known.by_chance(self.labels)
         instances, annotations = groups.sums(np.ones(len(self))), groups.sums(np.diff(by_chance.indptr))
         missing = np.minimum(annotations * (1 / found.c - 1), instances * len(self.ids) - annotations)
         return [

@@ -71,7 +71,7 @@ def test_implied_labels_count_once_and_tell_nothing_of_c():
     implied = csr_array(np.pad(S[:, :1], ((0, 0), (1, 0))))
     verified = VerifiedLabels.of(S.shape).with_implied(implied, csr_array(S))
     assert LabelFrequency.of(0.5, S.shape, verified).true_labels(csr_array(S)).tolist() == [40, 20 + 20]
-    assert verified.left_to_chance().part(csr_array(S))[0].sum(axis=0).tolist() == [20, 10]
+    assert verified.left_to_chance().by_chance(csr_array(S)).sum(axis=0).tolist() == [20, 10]
     assert LabelFrequency.of(0.5, S.shape, verified).of_cells(slice(20)).tolist() == [[0.5, 1]] * 20
 
 

@@ -90,7 +90,7 @@ def command(
         )
         there, of_labels = data.labels[of_file], missing_labels(estimates, data)[0]
         if data.verified is not None:  # without rejected annotations
-            there = there.multiply(sum(data.verified.rows(of_file).part(there)))
+            there = there.multiply(data.verified.rows(of_file).positives(there))
         columns = {
             "label": data.ids.tolist(),
             **({"name": list(map(data.names.name, data.ids.tolist()))} if data.names else {}),

@@ -313,7 +313,7 @@ def _reviewed_pair(
             f"{', '.join(metrics.reviewed)}: no instance was drawn at random and completely reviewed, and others would "
             "give a biased result; `mpu review --sample N` draws some"
         )
-    true = matched.verified.rows(matched.sampled).part(matched.labels[matched.sampled])[1].astype(bool)
+    true = matched.verified.rows(matched.sampled).certain(matched.labels[matched.sampled]).astype(bool)
     width = int(matched.ids.max(initial=-1)) + 1
     labels = csr_array((true.data, matched.ids[true.indices], true.indptr), shape=(len(matched.sampled), width))
     return (Dataset(labels, data.features[matched.sampled]), listed[matched.sampled]), names

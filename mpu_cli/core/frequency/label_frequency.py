@@ -113,16 +113,14 @@ class LabelFrequency:
 
     def positives(self, annotated: csr_array) -> csr_array:
         """Return s: the annotated labels, corrected by verified labels: shape (n, q)."""
-        if self.verified is None:
-            return annotated
-        by_chance, certain = self.verified.part(annotated)
-        return by_chance + certain
+        return annotated if self.verified is None else self.verified.positives(annotated)
 
     def by_chance_and_certain(self, annotated: csr_array) -> tuple[csr_array, csr_array]:
         """Split annotated labels into those that represent 1 / c true ones each, and those in complete instances."""
         if self.verified is None:
             return annotated, csr_array(annotated.shape, dtype=annotated.dtype)
-        return self.verified.as_annotated().part(annotated)
+        verified = self.verified.as_annotated()
+        return verified.by_chance(annotated), verified.certain(annotated)
 
     def labelled(self, annotated: csr_array) -> np.ndarray:
         """Return whether each instance has a label, or is known to have none: bool, shape (n,)."""

@@ -277,7 +277,7 @@ def of_review(labels: csr_array, verified: VerifiedLabels, sampled: np.ndarray) 
     """Return the true labels of the sampled instances, without implied ones, and those that were annotated."""
     rows = _complete_rows(verified, sampled)
     annotated, known = labels[rows].astype(bool), verified.rows(rows)
-    true = known.without_implied(known.part(annotated)[1].astype(bool))
+    true = known.without_implied(known.certain(annotated).astype(bool))
     return true, true.multiply(annotated)
 
 
@@ -300,8 +300,8 @@ def from_second_file(
     """
     rows = _complete_rows(verified, second)
     first = np.setdiff1d(np.flatnonzero(verified.instances == Verdict.UNKNOWN), rows)
-    annotated = verified.rows(first).left_to_chance().part(labels[first])[0]
-    true = verified.rows(rows).part(labels[rows])[1]
+    annotated = verified.rows(first).left_to_chance().by_chance(labels[first])
+    true = verified.rows(rows).certain(labels[rows])
     n, m = len(first), len(rows)
     s, y = (_sums(part, 0) for part in (annotated, true))
     overall = ratio_of_means(_sums(annotated, 1), _sums(true, 1), FOR_ONE)
