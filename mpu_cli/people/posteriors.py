@@ -165,7 +165,7 @@ class Scored:
         sample, population = self.sample, self.sample.population
         with self.sample.run.step("estimating c of each label"):
             cells = CountedCells.of(self.probabilities, sample.labels, sample.verified)
-            c = estimates.frequency(population).of_annotations(population.labels)[1]
+            c = estimates.frequency(population).of_annotations(population.labels)
             return sample.of_every_label(alike(cells, estimates.estimate, c[sample.columns]), sample.columns, c)
 
     def answered(self) -> tuple[questions.ScoredCells, Answers]:
@@ -322,8 +322,8 @@ def count_missing_labels(
     >>> of_labels.expected.tolist(), of_all.expected, round(of_all.low, 1), round(of_all.high, 1)
     ([10.0], 10.0, 4.0, 16.0)
     """
-    by_chance, c = frequency.of_annotations(annotated)
-    cells, found = counts_by_chance(annotated, frequency.verified)[1], found_labels(annotated, frequency).sum(axis=0)
+    (by_chance, cells), c = counts_by_chance(annotated, frequency.verified), frequency.of_annotations(annotated)
+    found = found_labels(annotated, frequency).sum(axis=0)
     room, reviewed = cells - by_chance, estimates.reviewed
     if reviewed is not None:
         expected = missing(by_chance, cells, reviewed.rates, reviewed.c)

@@ -56,7 +56,7 @@ def command(
         if estimates.groups is not None:
             report["warnings"].append("the file has one c for each label, and none for groups: train with --groups")
         with open_output(output) as out:
-            rates = estimates.frequency(data).of_annotations(data.labels)[1]
+            rates = estimates.frequency(data).of_annotations(data.labels)
             rates = np.maximum(rates, least_not_refuted(data.labels, data.verified))  # so that training takes this file
             interval = estimates.overall.interval if estimates.is_known else None
             if not estimates.is_known:

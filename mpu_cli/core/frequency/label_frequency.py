@@ -13,7 +13,8 @@ from scipy.sparse import csr_array
 from scipy.special import betaincinv
 
 from mpu_cli.core.features import with_values
-from mpu_cli.core.problem import Verdict, VerifiedLabels
+from mpu_cli.core.predictions import count_positives
+from mpu_cli.core.problem import Verdict, VerifiedLabels, counts_by_chance
 from mpu_cli.errors import DataError
 
 # c of a cell by its verdict; NaN: the rate of its label.
@@ -136,14 +137,13 @@ class LabelFrequency:
         """Count the cells of each label that are not ignored, of n instances: int, shape (q,)."""
         return np.full(len(self.rates), n) - (0 if self.verified is None else self.verified.count_ignored())
 
-    def of_annotations(self, annotated: csr_array) -> tuple[np.ndarray, np.ndarray]:
-        """Return, for each label, the annotations left to chance, and their label frequency: float64, shape (q,)."""
-        by_chance = self.by_chance_and_certain(annotated)[0]
-        counts = by_chance.sum(axis=0, dtype=float)
+    def of_annotations(self, annotated: csr_array) -> np.ndarray:
+        """Return the label frequency of each label's annotations left to chance: float64, shape (q,)."""
         if self.of_instances is None:
-            return counts, self.rates
+            return self.rates
+        by_chance = self.by_chance_and_certain(annotated)[0]
         true = self.true_of(*by_chance.nonzero())
-        return counts, np.divide(counts, true, out=self.rates.astype(float), where=true > 0)
+        return np.divide(count_positives(by_chance), true, out=self.rates.astype(float), where=true > 0)
 
     def ignored(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the instances and the labels of the ignored cells."""
@@ -180,9 +180,9 @@ def is_estimated(c: Any) -> bool:
 
 
 def _counts_not_ignored(labels: csr_array, verified: VerifiedLabels | None) -> tuple[np.ndarray, np.ndarray]:
-    """Count each label's annotations that were left to chance, and its cells that are not ignored then."""
-    naive = LabelFrequency.naive(labels.shape, verified)
-    return naive.of_annotations(labels)[0], naive.cells(labels.shape[0])
+    """Count as `counts_by_chance` does, but include the cells of refuted labels, so that c is refused less often."""
+    cells = LabelFrequency.naive(labels.shape, verified).cells(labels.shape[0])
+    return counts_by_chance(labels, verified)[0], cells
 
 
 def least_not_refuted(labels: csr_array, verified: VerifiedLabels | None) -> np.ndarray:
