@@ -370,7 +370,7 @@ def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> Traini
     decided = decisions.read(sources.reviewed, data.names, data.record_ids, file.labels)
     named = [number for number, texts in data.names.by_number.items() if texts]
     reviewed = matching.match(decided, file, sources.file, named)
-    if (refuted := reviewed.review.refuted) and not all(decided.checksums):
+    if (refuted := reviewed.review.refuted) and None in decided.checksums:
         _log.warning(
             f"{', '.join(decided.files)}: no to {counted(refuted, 'label')} of {shown(sources.file)}, which counts; "
             "is this a review of another file?"

@@ -72,7 +72,8 @@ class Decisions:
     probability: np.ndarray  # float64: the probability claimed for the cell when it was decided; NaN if unknown
     reviewer: np.ndarray  # object: who decided; empty if absent from the files
     files: tuple[str, ...]  # as the user named them
-    checksums: tuple[str | None, ...]  # of the data that each file numbers (`checksum`); None if the file has none
+    # Of the data that each file numbers (`checksum`); None if the file has none, empty if it has only ids
+    checksums: tuple[str | None, ...]
     names: LabelNames = NAMELESS  # of labels, for errors
     # How many questions are open between answered ones, in the order of a file, and these; None: none is
     skipped: tuple[int, int] | None = None
@@ -231,7 +232,7 @@ class WrittenCells:
     source: str  # the file, as the user named it
     columns: dict[str, list[str]]  # the existing columns of the format, without blanks around values
     lines: list[int]  # line of the file of each row, from 1
-    checksum: str | None  # of the data that the instance numbers refer to, from a comment
+    checksum: str | None  # of the data that the instance numbers refer to, from a comment; empty if there are only ids
     size: int | None  # with how many suggestions it was written, from a comment
     instance: np.ndarray  # int64, shape (m,): from 0
     label: np.ndarray  # int64, shape (m,)
@@ -254,7 +255,8 @@ def read_cells(source: str | Path, names: LabelNames = NAMELESS, ids: RecordIds 
     """Read a review file, or a file of suggestions; arguments and errors as for `read`."""
     columns, lines, notes = _read_table(str(source))
     none = np.zeros(0, np.int64)
-    cells = WrittenCells(str(source), columns, lines, notes.get("checksum"), notes.get("suggestions"), none, none)
+    of_data = notes.get("checksum") if INSTANCE in columns else ""
+    cells = WrittenCells(str(source), columns, lines, of_data, notes.get("suggestions"), none, none)
     both = list(zip(cells.column(INSTANCE), cells.column(ID), strict=True))
     texts = columns[LABEL if names or NUMBER not in columns else NUMBER]
     named = list(zip(texts, cells.column(NUMBER), strict=True))
@@ -407,8 +409,8 @@ def _instance(number: str, key: str, ids: RecordIds | None) -> int:
     instance = from_1 - 1
     if key and ids is not None and instance < len(ids.texts) and not ids.is_of(key, instance):
         raise ValueError(
-            f"instance {number} has the id {quoted(ids.texts[instance])}, and not {quoted(key)}; correct one of them, "
-            "or remove the column that is wrong"
+            f"instance {number} has the id {quoted(ids.texts[instance])}, and not {quoted(key)}: the data seem to have "
+            "changed since; remove the column instance, so that ids are used, or correct this line"
         )
     return instance
 

@@ -193,13 +193,13 @@ def labels_of(data: Dataset, instance: int) -> list[int]:
 
 
 def refuse_other_data(file: str, theirs: str | None, own: str, source: Source) -> None:
-    """Refuse a file if `theirs`, its checksum, is not `own`, that of the data; one without checksum is accepted."""
-    if theirs not in (None, own):
+    """Refuse a file if `theirs`, its checksum, is not `own`, that of the data; None and an empty one fit."""
+    if theirs and theirs != own:
         raise InputError(
             file,
             f"it was made for other data than {shown(source)}, or for the same before instances or features changed "
-            "(its checksum differs), so its numbers may mean other instances; give its own data, or remove the line "
-            "'# checksum ...' if you know that the numbers are right",
+            "(its checksum differs), so its numbers may mean other instances; give its own data, or remove the column "
+            "instance if there are ids, or the line '# checksum ...' if you know that the numbers are right",
         )
 
 

@@ -50,6 +50,7 @@ def test_suggestions_have_ids_and_names(run, books, tmp_path):
 REVIEWS = {
     "number and id": "instance\tid\tlabel\tverdict\n1\tb0\tfruit\tyes\n",
     "id alone": "id\tlabel\tverdict\nb0\tfruit\tyes\n",
+    "id alone, of the data before a change": f"# checksum {'0' * 64}\nid\tlabel\tverdict\nb0\tfruit\tyes\n",
     "number alone": "instance\tlabel\tverdict\n1\t2\tyes\n",
     "either": "instance\tid\tlabel\tverdict\n1\t\t2\tyes\n\tb5\tfruit\tyes\n",
 }
