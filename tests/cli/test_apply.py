@@ -103,7 +103,14 @@ def test_suggestions_count_from_a_probability_unless_decided(run, collection, de
     new.unlink()
     refused = run("apply", books, *options, "-o", new)
     assert (refused.exit_code, new.exists()) == (1, False)
-    assert "1 decision cannot show how many of the list are right" in refused.stderr
+    assert "1 decision on suggestions cannot show how many of the list are right" in refused.stderr
+    others = "instance\tlabel\tdrawn\tverdict\tsource\n"
+    others += "".join(f"{i}\t{k}\t0.1\tno\tquestion\n" for i in range(1, 5) for k in range(11, 16))
+    (tmp_path / "others.tsv").write_text(others)
+    refused = run("apply", books, *options, "--reviewed", tmp_path / "others.tsv", "-o", new)
+    assert (refused.exit_code, "1 decision on suggestions cannot show" in refused.stderr) == (1, True)
+    (tmp_path / "others.tsv").write_text(others.replace("question", "suggestion"))  # of an earlier list
+    run.ok("apply", books, *options, "--reviewed", tmp_path / "others.tsv", "-o", new)
     run.ok("apply", books, *options, "--yes", "-o", new)
     assert added(books, new) == [["car"], ["car"], [], ["food"]]
     nothing = run("apply", books, "--suggestions", suggestions, "--min-probability", 0.99, "--yes", "-o", new)

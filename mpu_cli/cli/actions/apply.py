@@ -11,6 +11,7 @@ import numpy as np
 from mpu_cli.cli.messages import info, output_report, warn
 from mpu_cli.cli.options import refuse_overlaps
 from mpu_cli.core.implications import Implications
+from mpu_cli.core.problem import HowDecided
 from mpu_cli.errors import InputError, counted, shown
 from mpu_cli.names.label_names import LabelNames, is_uri, repeated_id
 from mpu_cli.names.lines import at_line
@@ -69,6 +70,14 @@ def _changes(decided: decisions.Decisions) -> dict[int, _Changes]:
         else:
             changes[instance].refused.add(label)
     return changes
+
+
+def _on_suggestions(decided: decisions.Decisions, listed: decisions.WrittenCells) -> int:
+    """Count the decisions on suggestions of this list, or of an earlier one: `mpu suggest` does not list them again."""
+    of_list, of_decisions = (cells.instance << 32 | (cells.label + 1) for cells in (listed, decided))
+    is_answer = decided.is_sample | ~np.isnan(decided.chance)
+    is_earlier = ~is_answer & (decided.origin >= HowDecided.UNKNOWN) & (decided.label != NOTHING_ELSE)
+    return int(np.count_nonzero(is_earlier | np.isin(of_decisions, of_list)))
 
 
 def _retagged(
@@ -135,11 +144,11 @@ def command(
     match(decided, dataset, data)
     changes = _changes(decided)
     if suggestions is not None:
-        if len(decided) < _ENOUGH and not is_sure:
+        if (n := _on_suggestions(decided, files[suggestions])) < _ENOUGH and not is_sure:
             raise InputError(
                 suggestions,
-                f"{counted(len(decided), 'decision')} cannot show how many of the list are right: decide {_ENOUGH} of "
-                "it and give the file to --reviewed, here and in mpu suggest; or add --yes",
+                f"{counted(n, 'decision')} on suggestions cannot show how many of the list are right: decide {_ENOUGH} "
+                "of it and give the file to --reviewed, here and in mpu suggest; or add --yes",
             )
         # Of each file alone, since `decided` lacks those on which they contradict each other.
         alone = [decisions.read([cells]) for cells in files.values()]
