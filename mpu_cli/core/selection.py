@@ -77,7 +77,7 @@ class Trial:
     # float64, shape (q,): how many labels each label represents; None: only itself
     weights: np.ndarray | None = None
 
-    def estimated_f1(self, predictions: np.ndarray, criterion: str | float = PU_F1, guided: bool = False) -> float:
+    def estimated_f1(self, predictions: np.ndarray, criterion: str | float, guided: bool) -> float:
         """Estimate the F1 of predictions (n x q) for all instances that the folds hold out.
 
         If models learn from label features (`guided`), micro-F1 is estimated in strata (`core.predictions`).
@@ -150,7 +150,7 @@ def choose_pruning(trial: Trial) -> float:
 
     for _ in learn_labels(folds, try_block, task.run):
         pass
-    f1 = [trial.estimated_f1(of_cut, guided=bool(task.settings.prior)) for of_cut in probabilities]
+    f1 = [trial.estimated_f1(of_cut, PU_F1, bool(task.settings.prior)) for of_cut in probabilities]
     return float(cuts[np.flatnonzero(np.array(f1) > f1[0] - _COST_OF_PRUNING)[-1]])
 
 

@@ -172,7 +172,7 @@ class Split:
 def learn_labels(
     splits: Iterable[Split],
     use: Callable[[Split, Block, list[LinearModel]], T],
-    run: Run = DEFAULT_RUN,
+    run: Run,
     tick: Callable[[], None] = lambda: None,
 ) -> Iterator[T]:
     """Learn all labels, block by block, from the training instances of each split. All learning happens here.
@@ -234,7 +234,7 @@ def model_of_unlearned_labels(
     return [(LinearModel(weights, bias), others)]
 
 
-def train_block(data: TrainingSet, block: Block, start: LinearModel, seen: int = 0) -> LinearModel:
+def train_block(data: TrainingSet, block: Block, start: LinearModel, seen: int) -> LinearModel:
     """Learn one block of labels, the unit of work.
 
     `start`: the initial model of this block; without features, a cold start. It has learned from `seen` instances in
