@@ -637,10 +637,7 @@ def train() -> None:
         required=True,
     ),
     option(
-        "--format",
-        FORMATS,
-        "Format of TEXTS; annif: a document corpus of Annif. Default: by its suffix.",
-        name="form",
+        "--format", FORMATS, "Format of TEXTS; annif: a document corpus of Annif. Default: by its suffix.", name="form"
     ),
     option(
         "--text FIELD", str, f"Field with the text. Can be repeated, title first.  [default: {TEXT}]", multiple=True

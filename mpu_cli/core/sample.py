@@ -9,12 +9,7 @@ from scipy.sparse import csr_array
 
 from mpu_cli.core.calibration import FEWEST_FOR_ANSWERS, HeldOut, calibrate
 from mpu_cli.core.features import Columns, Dominating, Features, only_entries
-from mpu_cli.core.frequency.estimators import (
-    Z_90,
-    CountedCells,
-    FrequencyEstimate,
-    estimate,
-)
+from mpu_cli.core.frequency.estimators import Z_90, CountedCells, FrequencyEstimate, estimate
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate, LabelFrequency, is_estimated
 from mpu_cli.core.frequency.questions import ScoredCells, chances, from_people
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency

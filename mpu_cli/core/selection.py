@@ -155,11 +155,7 @@ def choose_pruning(trial: Trial) -> float:
 
 
 def climb(
-    evaluate: Callable[[float], Found],
-    grid: tuple[float, ...],
-    start: float,
-    first: Found,
-    worth: float = WORTHWHILE,
+    evaluate: Callable[[float], Found], grid: tuple[float, ...], start: float, first: Found, worth: float = WORTHWHILE
 ) -> Found:
     """Search along a grid, up from a start or else down, as long as the F1 improves.
 

@@ -119,13 +119,7 @@ class Scored:
     Raises TooLargeError (the data do not fit in memory).
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        options: FrequencyOptions,
-        run: Run,
-        scores: np.ndarray | None = None,
-    ) -> None:
+    def __init__(self, problem: Problem, options: FrequencyOptions, run: Run, scores: np.ndarray | None = None) -> None:
         features = options.features if scores is None else LINEAR
         chosen = Options(features=features, folds=options.folds, sample=options.sample)
         population = replace(choose_features(problem, chosen, run)[0], label_features=None)

@@ -66,12 +66,7 @@ class Reviewed:
     origins: csr_array
 
 
-def match(
-    decisions: Decisions,
-    data: Dataset,
-    source: Source,
-    also: Sequence[int] = (),
-) -> Reviewed:
+def match(decisions: Decisions, data: Dataset, source: Source, also: Sequence[int] = ()) -> Reviewed:
     """Match decisions with data. Labels that they found missing, and that have been added since, are not annotations.
 
     `source`: the file of the data, as the user named it.
