@@ -203,9 +203,8 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     result = run("estimate-c", one_each, *LINEAR)
     assert "label frequency c  unknown" in result.stdout
     assert "missing labels     unknown" in result.stdout
-    assert re.search(
-        r"scores suggest 0.\d+, which holds only if no instance truly has more than 1 label", result.stdout
-    )
+    by_scores = r"scores suggest 0.\d+, which holds only if no instance truly has more than 1 label"
+    assert re.search(by_scores, result.stdout)
     assert "mpu suggest FILE --questions 40" in result.stdout
     report = estimated(run, one_each, "--per-label", "--plan", "0.2", "-o", tmp_path / "c.txt")
     assert not {"c", "missing_rate", "missing", "interval"} & report.keys()
@@ -213,11 +212,8 @@ def test_where_instances_have_one_label_each_no_command_says_what_is_missing(run
     assert "  unknown  c is only assumed\n" in run("estimate-c", one_each, *LINEAR, "--per-label").stdout
     assert report["c_by_scores"] > 0.8
     assert report["plan"][0]["instances"] > 0
-    assert (
-        (tmp_path / "c.txt")
-        .read_text()
-        .startswith("# c is unknown: these are right only if no instance truly has more ")
-    )
+    described = (tmp_path / "c.txt").read_text()
+    assert described.startswith("# c is unknown: these are right only if no instance truly has more ")
     model = tmp_path / "one.mpu"
     (tmp_path / "groups.txt").write_text("a\nb\n" * 120)
     history = tmp_path / "history"

@@ -91,13 +91,6 @@ def test_what_was_added_stays_so_when_it_is_written_again(file, tmp_path):
     assert read([tmp_path / "again.tsv"]).origin.tolist() == decisions.origin.tolist() == [-1, -1, 0, 0]
 
 
-def test_a_cell_with_the_probability_of_being_drawn_is_a_question(file):
-    """Also if the column source is lost."""
-    decisions = read([file("instance\tlabel\tdrawn\tverdict\n1\t7\t0.5\tyes\n2\t7\t\tyes\n2\t*\t\tno\n")])
-    np.testing.assert_array_equal(decisions.chance, [0.5, np.nan, np.nan])
-    assert not decisions.is_sample.any()
-
-
 # Instance, label, drawn and verdict of questions; what is skipped: open ones between answered ones, and these
 QUESTIONS = {
     "the first ones": ("5 1 .3 no", "2 2 .1 yes", "9 1 .4 no", "3 2 .2 -", None),
@@ -112,12 +105,14 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_questions_that_were_skipped_are_counted(file, name):
-    """The order in a sorted file does not show what was skipped."""
+def test_cells_with_a_probability_of_being_drawn_are_questions_and_skipped_ones_are_counted(file, name):
+    """Also if the column source is lost. The order in a sorted file does not show what was skipped."""
     *rows, skipped = QUESTIONS[name]
-    lines = (f"{row} question\n".replace(" . ", "  ").replace("-", "").replace(" ", "\t") for row in rows)
-    path = file("instance\tlabel\tdrawn\tverdict\tsource\n" + "".join(lines).replace("\t\tno\tquestion", "\t\tno\t"))
-    assert read([path]).skipped == skipped
+    lines = (f"{row}\n".replace(" . ", "  ").replace("-", "").replace(" ", "\t") for row in rows)
+    path = file("instance\tlabel\tdrawn\tverdict\n" + "".join(lines))
+    decisions = read([path])
+    assert (decisions.skipped, decisions.is_sample.any()) == (skipped, False)
+    np.testing.assert_array_equal(np.isnan(decisions.chance), decisions.label == NOTHING_ELSE)
     answers = file("instance\tlabel\tverdict\tsource\n2\t2\tyes\t\n9\t1\tno\t\n", "answers.tsv")
     assert name != "only easy ones" or read([path, answers]).skipped is None
 
