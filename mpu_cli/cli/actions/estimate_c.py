@@ -72,13 +72,12 @@ def command(
             raise InputError(sources.file, "nothing is annotated, so --plan has nothing to go by")
         per_instance = left_to_chance / data.instances_of_file / expected  # true labels
         report["plan"] = [{"width": w, "instances": instances_to_review(w, expected, per_instance)} for w in plan]
-    too_many = _NONE
+    most = 0
     if (data.answers is not None or plan) and (alone := estimates.estimate) is not None:
         with run.step("planning questions"):
             cells, answers = scored.answered()
             of_questions, next_width = forecast(cells, answers, plan, expected, alone.c, reviewed_counts(data))
-        if (most := most_planned(cells)) < cells.open.sum():
-            too_many = f"more than {most:,}"
+        most = planned if (planned := most_planned(cells)) < cells.open.sum() else 0
         questions = [{"width": width, "questions": n} for width, n in of_questions.items()]
         report |= messages.present(plan_of_questions=questions or None, next_width=next_width)
     if per_label:
@@ -104,7 +103,7 @@ def command(
         report["per_label"] = messages.rows_of(columns)
     annotated, possible = counts_by_chance(data.labels, data.verified)
     is_complete = bool((annotated == possible).all())
-    messages.output_report(report, as_json, partial(_print_report, is_complete=is_complete, too_many=too_many))
+    messages.output_report(report, as_json, partial(_print_report, is_complete=is_complete, most=most))
 
 
 def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> dict[str, Any]:
@@ -156,14 +155,11 @@ def by_people(found: dict[str, Any]) -> list[str]:
     return [counted(found[name], noun) + more for name, (noun, more) in nouns.items() if found.get(name)]
 
 
-_NONE = "none are enough"
-
-
-def _print_report(report: dict[str, Any], is_complete: bool, too_many: str) -> None:
+def _print_report(report: dict[str, Any], is_complete: bool, most: int) -> None:
     """Print a report.
 
     `is_complete`: whether every label is annotated wherever it may be true.
-    `too_many`: the text for a number of questions that is not in the plan.
+    `most`: the most questions that a plan considers; 0: all there are.
     """
     messages.print_lines(_lines(report, is_complete))
     answers = report.get("answers", 0)
@@ -178,12 +174,10 @@ def _print_report(report: dict[str, Any], is_complete: bool, too_many: str) -> N
         header = ["interval of c, width", "instances to review", "or more questions" if answers else "or questions"]
         # Below these widths, errors in the assumptions about scores may be larger.
         few = {row["width"]: row["questions"] for row in report.get("plan_of_questions", ())}
+        none = "none are enough"
+        beyond = f"more than {most:,}" if most else none
         widths = [
-            [
-                str(w := row["width"]),
-                n if (n := row["instances"]) <= report["instances"] else _NONE,
-                few.get(w, too_many),
-            ]
+            [str(w := row["width"]), n if (n := row["instances"]) <= report["instances"] else none, few.get(w, beyond)]
             for row in report["plan"]
         ]
         messages.print_table([header, *widths])
