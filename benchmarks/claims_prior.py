@@ -82,7 +82,8 @@ def listed(of: Collection, scheme: str, instances: int, run: Run) -> Listed:
     evidence = Evidence.of_training(train(problem, Options(), run, hold_out_all=True)[1], problem)
     found = find(evidence, problem, columns, Choice(top=_TOP + _DECIDED), run=run)
     rows, places = found.listed.rows, found.listed.columns
-    return Listed(problem, evidence, found.probabilities, rows, places, Y.toarray()[rows, columns[places]])
+    probabilities = suggestions.given_other_labels(evidence, problem.labels, run)
+    return Listed(problem, evidence, probabilities, rows, places, Y.toarray()[rows, columns[places]])
 
 
 def judged() -> np.ndarray:

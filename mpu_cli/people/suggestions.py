@@ -461,9 +461,6 @@ def _place(posterior: np.ndarray) -> np.ndarray:
 class Suggestions:
     """Missing labels of data."""
 
-    # ndarray or csr_array of float32, shape (n, q): Pr(y=1) of each label, given the features, out of fold, and, with
-    # few labels, the other annotations
-    probabilities: Predictions
     there: csr_array  # bool, shape (n, q): annotated or verified as true, and not verified as false
     added: csr_array  # bool, shape (n, q): those of `there` that were never annotated
     # `of_labels`, `of_all`: the numbers of missing labels, per label and in total; None if c is unknown
@@ -495,10 +492,11 @@ def _limited(right: Count, remaining: Count, undecided: Count | None) -> Count:
     `undecided`: the right ones at the top of a list before any decision, when c may be wrong: it limits what is right
     only if it leaves few labels.
     """
-    least, most, left = remaining.low, remaining.high, remaining.expected
+    least, most = remaining.low, remaining.high
     if undecided is not None:
         least, most = max(least, undecided.low if undecided.low <= remaining.expected else 0.0), np.inf
-    return Count(*map(min, vars(right).values(), (left, min(least, left), most)))
+    limits = remaining.expected, min(least, remaining.expected), most
+    return Count(*map(min, vars(right).values(), limits))
 
 
 def find(
@@ -551,7 +549,6 @@ def find(
         true = float(n_annotated + remaining.expected)
         filling_in = worth_filling_in(listed, n_annotated, true)
     return Suggestions(
-        probabilities=probabilities,
         there=positive,
         added=csr_array(positive > labels),
         of_labels=of_labels if estimates.is_known else None,

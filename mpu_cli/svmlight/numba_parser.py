@@ -37,22 +37,15 @@ def parse(block: bytes, implicit_values: bool) -> Dataset:
 
 
 @inlined
-def _eight_bytes(text, place):
-    """Return eight bytes as one integer, the first one lowest; compiled, this is a single load."""
-    word = np.uint64(0)
-    for k in range(8):
-        word |= np.uint64(text[np.uint64(place) + np.uint64(k)]) << np.uint64(8 * k)
-    return word
-
-
-@inlined
 def _read_digits(text, place, number):
     """Read digits, possibly none; also return `number` with them appended, modulo 2^64.
 
     Eight bytes at a time, without a branch for each digit: the number of digits is hard to predict.
     """
     while True:
-        digits = _eight_bytes(text, place) ^ _ZEROS
+        digits = _ZEROS
+        for k in range(8):  # compiled, this is a single load, the first byte lowest
+            digits ^= np.uint64(text[np.uint64(place) + np.uint64(k)]) << np.uint64(8 * k)
         others = (((digits & ~_HIGH) + _ABOVE_NINE) | digits) & _HIGH  # the highest bit of each byte that is no digit
         before = ~others & (others - np.uint64(1))  # all bits below the lowest of these
         length = (((before >> np.uint64(7)) & _ONES) * _ONES) >> np.uint64(56)  # the bytes with all of these
