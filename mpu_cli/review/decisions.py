@@ -156,8 +156,10 @@ def _skipped(files: Sequence["WrittenCells"], every: Decisions) -> tuple[int, in
         asked = np.flatnonzero(~np.isnan(cells.chances()))
         instance, label = cells.instance[asked], cells.label[asked]
         there = np.isin(instance << 32 | (label + 1), decided) | np.isin(instance, closed)
+        texts: list[list[Any]] = [[cells.column(name)[i].lower() for i in asked] for name in (ID, LABEL)]
+        texts += [[*map(int, of)] for of in texts if all(map(str.isdecimal, of))]
         columns = [instance, label, cells.claims()[asked], cells.chances()[asked]]
-        columns += [np.array([*map(str.lower, cells.column(name))], object)[asked] for name in (ID, LABEL)]
+        columns += [np.array(of, object) for of in texts]
         if not any(map(_is_sorted, columns)) and (places := np.flatnonzero(there)).size:
             skipped += int(np.count_nonzero(~there[places[0] : places[-1]]))
             answered += len(places)

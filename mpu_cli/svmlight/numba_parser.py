@@ -11,7 +11,9 @@ from mpu_cli.runtime.compilation import compiled, inlined
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 from mpu_cli.svmlight.reader import Dataset, UnusualError
 
-_TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _COMMA, _MINUS, _POINT, _COLON, _UPPER_E, _LOWER_E = b"\t\n\r #+,-.:Ee"
+_TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _COMMA, _MINUS, _POINT, _ZERO, _COLON, _UPPER_E, _LOWER_E = (
+    b"\t\n\r #+,-.0:Ee"
+)
 _PADDING = b"\n" * 8  # ends the last line, and allows reading eight bytes from its last one on
 
 _MOST_DIGITS = 19  # of a number in 64 bits
@@ -97,8 +99,15 @@ def _read_value(text, colon):
         stop, number = _read_digits(text, point + 1, number)
         decimals = stop - point - 1
         n_digits += decimals
-    if not 0 < n_digits <= _MOST_DIGITS:
+    if n_digits == 0:
         return colon, 0.0
+    if n_digits > _MOST_DIGITS:  # leading zeros do not count
+        place = first
+        while text[place] == _ZERO or text[place] == _POINT:
+            n_digits -= text[place] == _ZERO
+            place += 1
+        if n_digits > _MOST_DIGITS:
+            return colon, 0.0
     stop, exponent = _read_exponent(text, stop)
     exponent -= decimals
     if abs(exponent) >= len(_FLOAT64_POWERS):

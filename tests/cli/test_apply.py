@@ -104,6 +104,8 @@ def test_suggestions_count_from_a_probability_unless_decided(run, collection, de
     refused = run("apply", books, *options, "-o", new)
     assert (refused.exit_code, new.exists()) == (1, False)
     assert "1 decision on suggestions cannot show how many of the list are right" in refused.stderr
+    closed = decided(*(f"{i} * no" for i in range(1, 5)))  # which decides the five suggestions
+    assert "5 decisions on suggestions" in run("apply", books, *options, "--reviewed", closed, "-o", new).stderr
     others = "instance\tlabel\tdrawn\tverdict\tsource\n"
     others += "".join(f"{i}\t{k}\t0.1\tno\tquestion\n" for i in range(1, 5) for k in range(11, 16))
     (tmp_path / "others.tsv").write_text(others)

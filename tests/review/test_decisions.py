@@ -30,6 +30,13 @@ def test_reads_decisions(file):
     assert decisions.line.tolist() == [4, 3, 2]
 
 
+@pytest.mark.parametrize(("ids", "skipped"), [((9, 72, 169, 717), None), ((9, 717, 72, 169), (1, 3))])
+def test_a_file_sorted_by_numeric_ids_does_not_show_which_questions_were_skipped(file, ids, skipped):
+    rows = zip((5, 1, 8, 2), ids, (2, 1, 3, 1), ("yes", "", "no", "no"), (0.5, 0.2, 0.9, 0.3), strict=True)
+    lines = ("{}\t{}\t{}\t{}\tquestion\t{}\n".format(*row) for row in rows)
+    assert read([file("instance\tid\tlabel\tverdict\tsource\tdrawn\n" + "".join(lines))]).skipped == skipped
+
+
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
 @pytest.mark.parametrize("delimiter", list(",;\t"))
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])

@@ -72,6 +72,11 @@ def test_common_forms_need_no_reference(block, monkeypatch):
     assert parsed_block(block, Reading()) == expected
 
 
+def test_leading_zeros_do_not_make_a_value_too_precise_for_the_compiled_parser():
+    compiled = pytest.importorskip("mpu_cli.svmlight.numba_parser")
+    assert compiled.parse(b"1 1:0.0001234567890123457\n", False).features.data == np.float32(0.0001234567890123457)
+
+
 def test_values_are_bit_for_bit_those_of_scikit_learn():
     """Values of up to 19 digits, many of them in or next to the middle of two neighbouring float32."""
     rng = np.random.default_rng(0)

@@ -75,9 +75,10 @@ def _changes(decided: decisions.Decisions) -> dict[int, _Changes]:
 def _on_suggestions(decided: decisions.Decisions, listed: decisions.WrittenCells) -> int:
     """Count the decisions on suggestions of this list, or of an earlier one: `mpu suggest` does not list them again."""
     of_list, of_decisions = (cells.instance << 32 | (cells.label + 1) for cells in (listed, decided))
-    is_answer = decided.is_sample | ~np.isnan(decided.chance)
-    is_earlier = ~is_answer & (decided.origin >= HowDecided.UNKNOWN) & (decided.label != NOTHING_ELSE)
-    return int(np.count_nonzero(is_earlier | np.isin(of_decisions, of_list)))
+    is_answer, closes = decided.is_sample | ~np.isnan(decided.chance), decided.label == NOTHING_ELSE
+    is_earlier = ~(is_answer | closes) & (decided.origin >= HowDecided.UNKNOWN) & ~np.isin(of_decisions, of_list)
+    is_settled = np.isin(of_list, of_decisions) | np.isin(listed.instance, decided.instance[closes])
+    return int(np.count_nonzero(is_earlier) + np.count_nonzero(is_settled))
 
 
 def _retagged(
