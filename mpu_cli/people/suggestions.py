@@ -474,18 +474,6 @@ class Suggestions:
     answers: int  # the number of answers to questions behind the probabilities and counts
 
 
-def _not_found(of_all: Count, found: int, at_top: Count | None) -> Count:
-    """Return how many missing labels are not found yet, by c or, if higher, by decisions on the top of lists."""
-    by_c = Count(*(max(count - found, 0.0) for count in vars(of_all).values()))
-    return by_c if at_top is None else Count(*map(max, vars(by_c).values(), vars(at_top).values()))
-
-
-def _with_right(remaining: Count, right: Count) -> Count:
-    """Return how many labels are missing: at least the right ones listed, as far as c allows."""
-    expected = max(remaining.expected, min(float(right.expected), remaining.high))
-    return replace(remaining, low=max(remaining.low, min(right.low, expected)), expected=expected)
-
-
 def _limited(right: Count, remaining: Count, undecided: Count | None) -> Count:
     """Return how many suggestions are right: no more than labels are missing.
 
@@ -530,7 +518,9 @@ def find(
         claims = Claims.of(probabilities, problem, evidence, choice, implied)
         is_by_annotations = estimates.is_known and estimates.reviewed is None
         is_by_decisions = is_by_annotations and claims.decided is not None  # on lists; they outweigh c
-        remaining = _not_found(of_all, found, claims.at_top if is_by_decisions else None)
+        remaining = Count(*(max(count - found, 0.0) for count in vars(of_all).values()))
+        if is_by_decisions and claims.at_top is not None:  # at least the right ones at the top of lists
+            remaining = Count(*map(max, vars(remaining).values(), vars(claims.at_top).values()))
         if estimates.is_known and claims.at_top is not None and claims.at_top.expected > remaining.expected:
             every = suggest(probabilities, positive, frequency, Choice(), implied)
             claims = claims.adding_up_to(float(remaining.expected), every.probabilities)
@@ -540,8 +530,10 @@ def find(
             choice = replace(choice, least=n_annotated / max(2 * n_annotated + remaining.expected, 1))
         listed = suggest(probabilities, positive, frequency, choice, implied, claims.corrected)
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
-        if is_by_decisions:
-            remaining = _with_right(remaining, right)
+        if is_by_decisions:  # at least the right ones listed, as far as c allows
+            expected = max(remaining.expected, min(float(right.expected), remaining.high))
+            low = max(remaining.low, min(right.low, expected))
+            remaining = replace(remaining, low=low, expected=expected)
             of_all = Count(*(count + found for count in vars(remaining).values()))
         if estimates.is_known:
             undecided = claims.at_top if is_by_annotations and not is_by_decisions else None

@@ -11,9 +11,8 @@ from mpu_cli.runtime.compilation import compiled, inlined
 from mpu_cli.svmlight.grammar import FLOAT32_OVERFLOW, MAX_ID
 from mpu_cli.svmlight.reader import Dataset, UnusualError
 
-_TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _COMMA, _MINUS, _POINT, _ZERO, _COLON, _UPPER_E, _LOWER_E = (
-    b"\t\n\r #+,-.0:Ee"
-)
+_TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _PLUS, _COMMA, _MINUS, _POINT, _COLON, _UPPER_E, _LOWER_E = b"\t\n\r #+,-.:Ee"
+_ZERO = ord("0")
 _PADDING = b"\n" * 8  # ends the last line, and allows reading eight bytes from its last one on
 
 _MOST_DIGITS = 19  # of a number in 64 bits

@@ -30,7 +30,8 @@ def likelihoods(label: OfLabel, columns: Sequence[int]) -> np.ndarray:
 
     Returns: float64, shape (G, r).
     """
-    bins = _bins(label, columns)
+    # Of each label's bins: mean z, number of instances, and of annotated ones: shape (3, r, bins)
+    bins = np.reshape([_binned(*label(k)) for k in columns], (-1, 3, _BINS)).swapaxes(0, 1)
     parts = range(0, len(columns), _LABELS)
     return np.hstack([np.empty((len(CEILINGS), 0)), *(_likelihood(*bins[:, s : s + _LABELS]) for s in parts)])
 
@@ -65,11 +66,6 @@ def _likelihood(z: np.ndarray, size: np.ndarray, positives: np.ndarray) -> np.nd
     for i in reversed(range(len(CEILINGS))):  # each fit starts at the result of the last
         curve, log_likelihood[i] = _fit(x, size, positives, float(CEILINGS[i]), curve)
     return np.exp(log_likelihood - log_likelihood.max(axis=0))
-
-
-def _bins(label: OfLabel, columns: Sequence[int]) -> np.ndarray:
-    """Return, for each label's bins, mean z, number of instances and of annotated ones: float64, shape (3, r, bins)."""
-    return np.reshape([_binned(*label(k)) for k in columns], (-1, 3, _BINS)).swapaxes(0, 1)
 
 
 def _binned(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
