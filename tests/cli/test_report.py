@@ -182,8 +182,9 @@ def few(made, tmp_path):
 
 @pytest.mark.slow
 def test_records_of_a_second_file_are_not_counted(run, few, tmp_path):
-    more = first_lines(few, 40, tmp_path / "more.svm")
-    run.ok("report", few, "--fully-labelled", more, "-o", tmp_path / "r.html", "--csv", tmp_path / "r.csv")
+    report = "report", few, "--fully-labelled", first_lines(few, 40, tmp_path / "more.svm")
+    said = run.ok(*report, "-o", tmp_path / "r.html", "--csv", tmp_path / "r.csv").stderr
+    assert re.search(r"missing \(90 % interval .* to .*%, by 40 instances with complete label sets\)", said)
     assert "96 records with 84 labels" in (tmp_path / "r.html").read_text()
     assert "\nall,,,84," in (tmp_path / "r.csv").read_text()
 

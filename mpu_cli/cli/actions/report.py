@@ -154,6 +154,7 @@ def _print_summary(output: Path, total: Row, report: dict[str, Any]) -> None:
         info(f"how many labels are missing is unknown; see {output}")
         return
     share, low, high, remark = _shares_missing(report, total)
-    info(f"{share:.1%} of the true labels are missing ({low:.1%} to {high:.1%}{remark}); see {output}")
+    by = remark or f", by {' and '.join(estimate_c.by_people(c)) or 'annotations alone'}"
+    info(f"{share:.1%} of the true labels are missing (90 % interval {low:.1%} to {high:.1%}{by}); see {output}")
     if "advice" in c:
         info(c["advice"])
