@@ -21,12 +21,12 @@ import hashlib
 import logging
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from functools import partial
+from itertools import chain, combinations
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -44,25 +44,23 @@ SOURCE, DRAWN, PROBABILITY, WHY, REVIEWER = "source", "drawn", "probability", "w
 NOTHING_ELSE = -1  # the label of a decision on all other labels
 STAR = "*"
 YES, NO = "yes", "no"
-UNDECIDED = -1
 SAMPLE, SUGGESTION, QUESTION, ADDED = "sample", "suggestion", "question", "added"
-_VERDICTS = {YES: 1, NO: 0, "": UNDECIDED}
-_SOURCES = {SAMPLE: True, SUGGESTION: False, QUESTION: False, ADDED: False, "": False}
+_WORDS = {VERDICT: (YES, NO, ""), SOURCE: (SAMPLE, SUGGESTION, QUESTION, ADDED, "")}
 _COLUMNS = INSTANCE, ID, LABEL, NUMBER, VERDICT, SOURCE, DRAWN, PROBABILITY, WHY, REVIEWER
 _COMMENT = "#", '"#'  # spreadsheets quote a text that contains a comma
 _LONGEST_COMMENT = 200  # characters of a comment about the data
 _ROWS = 1 << 16
 _log = logging.getLogger(__name__)
 _MOST_DISPUTED = 10  # cells that a warning lists
-T = TypeVar("T", bound=Hashable)
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions on cells (instance, label), each once, by instance and label: arrays of shape (m,)."""
+    """Lines of review files: cells (instance, label), and perhaps decisions on them. Arrays of shape (m,)."""
 
     instance: np.ndarray  # int64: from 0
     label: np.ndarray  # int64: its number; `NOTHING_ELSE` for ``*``
+    is_decided: np.ndarray  # bool: whether the line has a verdict
     verdict: np.ndarray  # bool: whether the label is true; False for ``*``
     is_sample: np.ndarray  # bool: whether the instance was drawn at random
     file: np.ndarray  # int64: the file with the decision, a position in `files`,
@@ -70,7 +68,9 @@ class Decisions:
     chance: np.ndarray  # float64: the probability with which the cell was drawn as a question; NaN if it was not
     origin: np.ndarray  # int8: the `HowDecided`; the largest of several
     probability: np.ndarray  # float64: the probability claimed for the cell when it was decided; NaN if unknown
+    is_as_drawn: np.ndarray  # bool: whether it is a question, in a file that nobody seems to have sorted
     reviewer: np.ndarray  # object: who decided; empty if absent from the files
+    why: np.ndarray  # object: the evidence for a suggestion; empty if absent
     files: tuple[str, ...]  # as the user named them
     # Of the data that each file numbers (`checksum`); None if the file has none, empty if it has only ids
     checksums: tuple[str | None, ...]
@@ -80,6 +80,18 @@ class Decisions:
 
     def __len__(self) -> int:
         return len(self.instance)
+
+    def __getitem__(self, kept: np.ndarray) -> "Decisions":
+        """Return the lines selected by a mask or an index array."""
+        return replace(self, **{name: vars(self)[name][kept] for name in self.columns()})
+
+    def columns(self) -> list[str]:
+        """Return the names of the columns."""
+        return [name for name, value in vars(self).items() if isinstance(value, np.ndarray)]
+
+    def cells(self) -> np.ndarray:
+        """Return a number for each cell: int64, in the order of instances and labels."""
+        return self.instance << 32 | (self.label + 1)
 
     def write(self, out: Writable, ids: RecordIds | None = None) -> None:
         """Write these decisions as they were read."""
@@ -103,8 +115,13 @@ class Decisions:
         return InputError(self.files[self.file[i]], problem, int(self.line[i]))
 
 
+_KINDS = int, int, bool, bool, bool, int, int, float, np.int8, float, bool, object, object
+_EMPTY: Any = [*(np.zeros(0, kind) for kind in _KINDS), (), ()]
+_NOTHING = Decisions(*_EMPTY)
+
+
 def read(
-    sources: "Iterable[str | Path | WrittenCells]",
+    sources: Iterable[str | Path | Decisions],
     names: LabelNames = NAMELESS,
     ids: RecordIds | None = None,
     annotated: csr_array | None = None,
@@ -115,7 +132,7 @@ def read(
     make the label false; a warning reports the agreement between the files. ``*`` in one file contradicts ``yes`` in
     another on a label that is not annotated, if its own file does not decide the label.
 
-    `sources`: plain, or ``.gz``, ``.bz2``, ``.xz``, ``.zst``; ``-`` is standard input; or the results of `read_cells`.
+    `sources`: plain, or ``.gz``, ``.bz2``, ``.xz``, ``.zst``; ``-`` is standard input; or the results of `read_lines`.
     `names`, `ids`: the names of labels, and the ids of instances, that the files may contain.
     `annotated`: bool, shape (n, any): the annotated labels of each instance, by number. Default: none.
     Raises InputError (a file or a line breaks this format, or two decisions in a file contradict each other; the error
@@ -130,46 +147,31 @@ def read(
     >>> decisions.instance, decisions.label, decisions.verdict
     (array([0, 0]), array([-1,  7]), array([False,  True]))
     """
-    files = [one if isinstance(one, WrittenCells) else read_cells(one, names, ids) for one in sources]
-    nothing = WrittenCells("", {VERDICT: []}, [], None, None, *[np.zeros(0, np.int64)] * 2)  # if there are no files
-    parts = [_decided(cells, number) for number, cells in enumerate([*files, nothing])]
-    columns: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    every = Decisions(
-        **columns,
-        files=tuple(cells.source for cells in files),
-        checksums=tuple(cells.checksum for cells in files),
-        names=names,
-    )
-    every = replace(every, skipped=_skipped(files, every))
-    return _each_once(every if len(files) < 2 else _undisputed(every, ids, annotated), ids)
+    parts = [one if isinstance(one, Decisions) else read_lines(one, names, ids) for one in sources]
+    both = [vars(part) for part in (*parts, _NOTHING)]
+    columns: dict[str, Any] = {name: np.concatenate([part[name] for part in both]) for name in _NOTHING.columns()}
+    columns["file"] = np.repeat(np.arange(len(both)), [len(part["file"]) for part in both])
+    files, checksums = (tuple(chain.from_iterable(part[name] for part in both)) for name in ("files", "checksums"))
+    every = Decisions(**columns, files=files, checksums=checksums, names=names)
+    decided = replace(every[every.is_decided], skipped=_skipped(every))
+    return _each_once(decided if len(parts) < 2 else _undisputed(decided, ids, annotated), ids)
 
 
-def _skipped(files: Sequence["WrittenCells"], every: Decisions) -> tuple[int, int] | None:
+def _skipped(every: Decisions) -> tuple[int, int] | None:
     """Count the questions that are open between answered ones, and these; None if none is open there.
 
-    Questions are in random order. A file that was sorted does not show which were skipped. `every`: all decisions.
+    Questions are in random order. A file that was sorted does not show which were skipped.
     """
-    decided = every.instance << 32 | (every.label + 1)
-    closed = every.instance[every.label == NOTHING_ELSE]
+    decided = every[every.is_decided]
+    is_closed = np.isin(every.instance, decided.instance[decided.label == NOTHING_ELSE])
+    is_answered = np.isin(every.cells(), decided.cells()) | is_closed
     skipped = answered = 0
-    for cells in files:
-        asked = np.flatnonzero(~np.isnan(cells.chances()))
-        instance, label = cells.instance[asked], cells.label[asked]
-        there = np.isin(instance << 32 | (label + 1), decided) | np.isin(instance, closed)
-        texts: list[list[Any]] = [[cells.column(name)[i].lower() for i in asked] for name in (ID, LABEL)]
-        texts += [[*map(int, of)] for of in texts if all(map(str.isdecimal, of))]
-        columns = [instance, label, cells.claims()[asked], cells.chances()[asked]]
-        columns += [np.array(of, object) for of in texts]
-        if not any(map(_is_sorted, columns)) and (places := np.flatnonzero(there)).size:
+    for file in range(len(every.files)):
+        there = is_answered[every.is_as_drawn & (every.file == file)]
+        if (places := np.flatnonzero(there)).size:
             skipped += int(np.count_nonzero(~there[places[0] : places[-1]]))
             answered += len(places)
     return (skipped, answered) if skipped else None
-
-
-def _is_sorted(values: np.ndarray) -> bool:
-    """Return whether values that are not all equal were sorted."""
-    ascending, descending = (bool((a <= b).all()) for a, b in ((values[:-1], values[1:]), (values[1:], values[:-1])))
-    return ascending != descending
 
 
 def _undisputed(every: Decisions, ids: RecordIds | None, annotated: csr_array | None) -> Decisions:
@@ -185,7 +187,7 @@ def _undisputed(every: Decisions, ids: RecordIds | None, annotated: csr_array | 
     of_star = [cell for cell, is_it in zip(every_cell, is_open, strict=True) if is_it]
     said: list[dict[tuple[int, int], tuple[bool, str, str]]] = []  # by cell: verdict, reviewer and place
     for file, name in enumerate(every.files):
-        one = _each_once(_part(every, every.file == file), ids)
+        one = _each_once(every[every.file == file], ids)
         words = np.where(one.verdict, YES, np.where(one.label == NOTHING_ELSE, f"{STAR} {NO}", NO))
         where = [f"{shown(name)}:{line} {word}" for line, word in zip(one.line, words, strict=True)]
         cells = zip(one.instance.tolist(), one.label.tolist(), strict=True)
@@ -213,7 +215,7 @@ def _undisputed(every: Decisions, ids: RecordIds | None, annotated: csr_array | 
             )
         disputed.update(others)
     left_out = disputed | {(instance, NOTHING_ELSE) for instance, _ in disputed}
-    return _part(every, np.array([cell not in left_out for cell in every_cell], bool)) if disputed else every
+    return every[np.array([cell not in left_out for cell in every_cell], bool)] if disputed else every
 
 
 def _record(instance: int, ids: RecordIds | None) -> str:
@@ -222,106 +224,133 @@ def _record(instance: int, ids: RecordIds | None) -> str:
     return one_line(ids.texts[instance])
 
 
-def _part(every: Decisions, kept: np.ndarray) -> Decisions:
-    columns = {name: value[kept] for name, value in vars(every).items() if isinstance(value, np.ndarray)}
-    return replace(every, **columns)
+def read_lines(source: str | Path, names: LabelNames = NAMELESS, ids: RecordIds | None = None) -> Decisions:
+    """Read all lines of a review file, or of a file of suggestions; arguments and errors as for `read`."""
+    file = str(source)
+    columns, lines, notes = _read_table(file)
+    empty = [""] * len(lines)
 
+    def translated(function: Callable[..., object], *of: str, kind: type = int) -> np.ndarray:
+        """Convert the values of columns, where they exist; a ValueError contains what is wrong in a row."""
+        rows = list(zip(*(columns.get(name, empty) for name in of), strict=True))
+        values: dict[tuple[str, ...], object] = {}
+        for row in dict.fromkeys(rows):  # in order, so that the first wrong line is reported
+            try:
+                values[row] = function(*row)
+            except ValueError as error:
+                raise InputError(file, str(error), lines[rows.index(row)]) from None
+        return np.array([values[row] for row in rows], kind)
 
-@dataclass(frozen=True)
-class WrittenCells:
-    """The rows of a file of cells."""
-
-    source: str  # the file, as the user named it
-    columns: dict[str, list[str]]  # the existing columns of the format, without blanks around values
-    lines: list[int]  # line of the file of each row, from 1
-    checksum: str | None  # of the data that the instance numbers refer to, from a comment; empty if there are only ids
-    size: int | None  # with how many suggestions it was written, from a comment
-    instance: np.ndarray  # int64, shape (m,): from 0
-    label: np.ndarray  # int64, shape (m,)
-
-    def column(self, name: str) -> list[str]:
-        """Return the values of a column; empty ones if it is absent."""
-        return self.columns.get(name) or [""] * len(self.lines)
-
-    def claims(self) -> np.ndarray:
-        """Return the claimed probabilities: float64, shape (m,); NaN for an empty text."""
-        return _translate(self, self.column(PROBABILITY), probability, float)
-
-    def chances(self) -> np.ndarray:
-        """Return the probability with which each question was drawn: float64, shape (m,); NaN for other sources."""
-        drawn = list(zip(self.column(DRAWN), self.column(SOURCE), strict=True))
-        return _translate(self, drawn, lambda pair: chance(*pair), float)
-
-
-def read_cells(source: str | Path, names: LabelNames = NAMELESS, ids: RecordIds | None = None) -> WrittenCells:
-    """Read a review file, or a file of suggestions; arguments and errors as for `read`."""
-    columns, lines, notes = _read_table(str(source))
-    none = np.zeros(0, np.int64)
-    of_data = notes.get("checksum") if INSTANCE in columns else ""
-    cells = WrittenCells(str(source), columns, lines, of_data, notes.get("suggestions"), none, none)
-    both = list(zip(cells.column(INSTANCE), cells.column(ID), strict=True))
-    texts = columns[LABEL if names or NUMBER not in columns else NUMBER]
-    named = list(zip(texts, cells.column(NUMBER), strict=True))
-    return replace(
-        cells,
-        instance=_translate(cells, both, lambda pair: _instance(*pair, ids)),
-        label=_translate(cells, named, lambda pair: label_number(*pair, names)),
+    label_column = LABEL if names or NUMBER not in columns else NUMBER
+    instance = translated(partial(_instance, ids=ids), INSTANCE, ID)
+    label = translated(partial(label_number, names=names), label_column, NUMBER)
+    words, verdict = (translated(partial(_word, name=name), name, kind=object) for name in (SOURCE, VERDICT))
+    if len(wrong := np.flatnonzero((label == NOTHING_ELSE) & (verdict == YES))):
+        raise InputError(file, "label * means all other labels, so its only verdict is no", lines[wrong[0]])
+    claims = translated(probability, PROBABILITY, kind=float)
+    chances = translated(chance, DRAWN, SOURCE, kind=float)
+    origin = np.where(words == ADDED, HowDecided.ADDED, HowDecided.UNKNOWN).astype(np.int8)
+    if PROBABILITY in columns:
+        origin[np.isnan(claims) & (label != NOTHING_ELSE) & (words != ADDED)] = HowDecided.UNLISTED
+    listed = (words == SUGGESTION) & (label != NOTHING_ELSE) & (origin == HowDecided.UNKNOWN)
+    of_open = listed & ~np.isin(instance, instance[label == NOTHING_ELSE])
+    is_whole = "suggestions" in notes and np.count_nonzero(listed) >= notes["suggestions"]
+    if is_whole and _is_in_order(instance, np.nan_to_num(claims), verdict == "", of_open):
+        origin[of_open] = HowDecided.IN_ORDER
+    asked = ~np.isnan(chances)
+    keys: list[list[Any]] = [translated(str.lower, name, kind=object)[asked].tolist() for name in (ID, LABEL)]
+    keys += [[*map(float, texts)] for texts in keys if all(map(str.isdecimal, texts))]
+    keys += [values[asked].tolist() for values in (instance, label, claims, chances)]
+    return Decisions(
+        instance=instance,
+        label=label,
+        is_decided=verdict != "",
+        verdict=verdict == YES,
+        is_sample=(words == SAMPLE) | {SOURCE, DRAWN}.isdisjoint(columns),
+        file=np.zeros(len(lines), int),
+        line=np.array(lines, int),
+        chance=chances,
+        origin=origin,
+        probability=claims,
+        is_as_drawn=asked & (not any(map(_is_sorted, keys))),
+        reviewer=translated(lambda text: meanings(text)[0], REVIEWER, kind=object),
+        why=translated(str, WHY, kind=object),
+        files=(file,),
+        checksums=(notes.get("checksum") if INSTANCE in columns else "",),
+        names=names,
     )
+
+
+def _is_sorted(values: list[Any]) -> bool:
+    """Return whether values that are not all equal were sorted."""
+    return (values == sorted(values)) != (values == sorted(values, reverse=True))
+
+
+def _is_in_order(instance: np.ndarray, claims: np.ndarray, undecided: np.ndarray, part: np.ndarray) -> bool:
+    """Return whether part of a list was answered from the top: undecided lines are last, without having been sorted.
+
+    A list is in the order of its claims; on the page, it is in that of each instance's largest claim.
+    """
+    _, group = np.unique(instance, return_inverse=True)
+    largest = np.zeros(len(claims))
+    np.maximum.at(largest, group, claims)
+    undecided, *orders = (values[part] for values in (undecided, claims, largest[group]))
+    is_as_listed = any((order[:-1] >= order[1:]).all() for order in orders)
+    return bool((undecided[:-1] <= undecided[1:]).all()) and (is_as_listed or not undecided.any())
 
 
 def _read_table(source: str) -> tuple[dict[str, list[str]], list[int], dict[str, Any]]:
     """Read this format's columns from a file, the line number of each row, and the comments about the data."""
     notes: dict[str, Any] = {}
-    with closing(text_lines(source)) as text:
-        rows = _rows(source, text, notes)
-        needed = [INSTANCE, LABEL, VERDICT]
-        number, first = next(rows, (None, ""))
-        if number is None:
-            raise InputError(source, f"it is empty; its first line should name the columns: {', '.join(needed)}")
-        delimiter = delimiter_of(first.lower(), "\t", needed)
-        is_plain = delimiter == "\t" and not first.startswith('"')
+    rows = _rows(source, notes)
+    needed = [INSTANCE, LABEL, VERDICT]
+    number, first = next(rows, (None, ""))
+    if number is None:
+        raise InputError(source, f"it is empty; its first line should name the columns: {', '.join(needed)}")
+    delimiter = delimiter_of(first.lower(), "\t", needed)
+    is_plain = delimiter == "\t" and not first.startswith('"')
 
-        def values_of(line: str, number: int) -> list[str]:
-            try:
-                return line.split(delimiter) if is_plain else next(csv.reader([line], delimiter=delimiter))
-            except csv.Error as error:
-                raise InputError(source, f"this is not a row of a table ({error})", number) from None
+    def values_of(line: str, number: int) -> list[str]:
+        try:
+            return line.split(delimiter) if is_plain else next(csv.reader([line], delimiter=delimiter))
+        except csv.Error as error:
+            raise InputError(source, f"this is not a row of a table ({error})", number) from None
 
-        header = [name.strip().lower() for name in values_of(first, number)]
-        while header and not header[-1]:
-            header.pop()
-        if ID in header and INSTANCE not in header:
-            needed.remove(INSTANCE)
-        if missing := [name for name in needed if name not in header]:
-            problem = f"this line should name the columns, {'separated by tabs, ' * is_plain}but there is no"
-            raise InputError(source, f"{problem} {missing[0]}; needed are {', '.join(needed)}", number)
-        if twice := first_repeated(header):
-            raise InputError(source, f"two columns are called {twice[:40]}", number)
-        columns: dict[str, list[str]] = {name: [] for name in header if name in _COLUMNS}
-        places = [(header.index(name), column) for name, column in columns.items()]
-        same: dict[str, str] = {}  # so that a repeated value is in memory only once
-        lines = []
-        for number, line in rows:
-            values = values_of(line, number)
-            if line.startswith(_COMMENT) and not any(map(str.strip, values[1:])):
-                continue
-            if any(map(str.strip, values[len(header) :])):
-                there = ", ".join(header)[:200]
-                raise InputError(source, f"there are {len(values)} values, but the columns are {there}", number)
-            for place, column in places:
-                value = values[place] if place < len(values) else ""
-                column.append(same.setdefault(value, value.strip()))
-            lines.append(number)
+    header = [name.strip().lower() for name in values_of(first, number)]
+    while header and not header[-1]:
+        header.pop()
+    if ID in header and INSTANCE not in header:
+        needed.remove(INSTANCE)
+    if missing := [name for name in needed if name not in header]:
+        problem = f"this line should name the columns, {'separated by tabs, ' * is_plain}but there is no"
+        raise InputError(source, f"{problem} {missing[0]}; needed are {', '.join(needed)}", number)
+    if twice := first_repeated(header):
+        raise InputError(source, f"two columns are called {twice[:40]}", number)
+    columns: dict[str, list[str]] = {name: [] for name in header if name in _COLUMNS}
+    places = [(header.index(name), column) for name, column in columns.items()]
+    same: dict[str, str] = {}  # so that a repeated value is in memory only once
+    lines = []
+    for number, line in rows:
+        values = values_of(line, number)
+        if line.startswith(_COMMENT) and not any(map(str.strip, values[1:])):
+            continue
+        if any(map(str.strip, values[len(header) :])):
+            there = ", ".join(header)[:200]
+            raise InputError(source, f"there are {len(values)} values, but the columns are {there}", number)
+        for place, column in places:
+            value = values[place] if place < len(values) else ""
+            column.append(same.setdefault(value, value.strip()))
+        lines.append(number)
     return columns, lines, notes
 
 
-def _rows(source: str, text: Iterable[str], notes: dict[str, Any]) -> Iterator[tuple[int, str]]:
+def _rows(source: str, notes: dict[str, Any]) -> Iterator[tuple[int, str]]:
     """Yield the lines with values, and their numbers; note what comments contain about the data.
 
     After the first line with values, only these comments are left out: an id, or a name, may begin with ``#`` too.
     """
     is_top = True
-    for number, line in enumerate(text, 1):
+    for number, line in enumerate(text_lines(source), 1):
         comment = line[:_LONGEST_COMMENT].strip(' \t,;"')[1:].strip() if line.startswith(_COMMENT) else ""
         if comment.lower().startswith(("checksum", "suggestions")):
             with at_line(source, number):
@@ -364,10 +393,10 @@ def label_text(label: int, names: LabelNames = NAMELESS) -> str:
     return cell(names.written(label))
 
 
-def _word(text: str, name: str, words: Mapping[str, int]) -> int:
-    if text.lower() not in words:
-        raise ValueError(f"{name} {quoted(text)} is not one of {', '.join(filter(None, words))} and empty")
-    return words[text.lower()]
+def _word(text: str, name: str) -> str:
+    if (word := text.lower()) not in _WORDS[name]:
+        raise ValueError(f"{name} {quoted(text)} is not one of {', '.join(filter(None, _WORDS[name]))} and empty")
+    return word
 
 
 def chance(text: str, source: str) -> float:
@@ -417,76 +446,13 @@ def _instance(number: str, key: str, ids: RecordIds | None) -> int:
     return instance
 
 
-def _decided(cells: WrittenCells, file: int) -> dict[str, np.ndarray]:
-    """Return the columns of `Decisions` from one file, for its lines with a verdict."""
-    instance, label, sources = cells.instance, cells.label, cells.column(SOURCE)
-    is_sample = np.full(len(cells.lines), DRAWN not in cells.columns)
-    if SOURCE in cells.columns:
-        is_sample = _translate(cells, sources, lambda text: _word(text, SOURCE, _SOURCES), bool)
-    verdict = _translate(cells, cells.columns[VERDICT], lambda text: _word(text, VERDICT, _VERDICTS))
-    if len(wrong := np.flatnonzero((label == NOTHING_ELSE) & (verdict == 1))):
-        problem = "label * means all other labels, so its only verdict is no"
-        raise InputError(cells.source, problem, cells.lines[wrong[0]])
-    words = np.array([word.lower() for word in sources], object)
-    origin = np.where(words == ADDED, HowDecided.ADDED, HowDecided.UNKNOWN).astype(np.int8)
-    claims = cells.claims()
-    if PROBABILITY in cells.columns:
-        origin[np.isnan(claims) & (label != NOTHING_ELSE) & (words != ADDED)] = HowDecided.UNLISTED
-    listed = (words == SUGGESTION) & (label != NOTHING_ELSE) & (origin == HowDecided.UNKNOWN)
-    of_open = listed & ~np.isin(instance, instance[label == NOTHING_ELSE])
-    is_whole = cells.size is not None and np.count_nonzero(listed) >= cells.size
-    if is_whole and _is_in_order(instance, np.nan_to_num(claims), verdict == UNDECIDED, of_open):
-        origin[of_open] = HowDecided.IN_ORDER
-    reviewers = cells.column(REVIEWER)
-    own = {text: meanings(text)[0] for text in {*reviewers}}
-    columns = {
-        "instance": instance,
-        "label": label,
-        "verdict": verdict == 1,
-        "is_sample": is_sample,
-        "file": np.full(len(label), file),
-        "line": np.array(cells.lines, np.int64),
-        "chance": cells.chances(),
-        "origin": origin,
-        "probability": claims,
-        "reviewer": np.array([own[text] for text in reviewers], object),
-    }
-    return {name: column[verdict != UNDECIDED] for name, column in columns.items()}
-
-
-def _is_in_order(instance: np.ndarray, claims: np.ndarray, undecided: np.ndarray, part: np.ndarray) -> bool:
-    """Return whether part of a list was answered from the top: undecided lines are last, without having been sorted.
-
-    A list is in the order of its claims; on the page, it is in that of each instance's largest claim.
-    """
-    _, group = np.unique(instance, return_inverse=True)
-    largest = np.zeros(len(claims))
-    np.maximum.at(largest, group, claims)
-    undecided, *orders = (values[part] for values in (undecided, claims, largest[group]))
-    is_as_listed = any((order[:-1] >= order[1:]).all() for order in orders)
-    return bool((undecided[:-1] <= undecided[1:]).all()) and (is_as_listed or not undecided.any())
-
-
-def _translate(
-    cells: WrittenCells, values: Sequence[T], number: Callable[[T], float], kind: type[float] = int
-) -> np.ndarray:
-    """Convert the values in rows with a function, which raises a ValueError with the reason if one is wrong."""
-    translated: dict[T, float] = {}
-    for value in dict.fromkeys(values):  # in order, so that the first wrong line is reported
-        try:
-            translated[value] = number(value)
-        except ValueError as error:
-            raise InputError(cells.source, str(error), cells.lines[values.index(value)]) from None
-    return np.fromiter((translated[value] for value in values), np.dtype(kind), len(values))
-
-
 def _each_once(every: Decisions, ids: RecordIds | None) -> Decisions:
     """Sort decisions, and keep the first of equal ones; a sample if one of them is, with the largest origin.
 
     Chance and claim are taken from the last one that has them.
     """
     _, row = np.unique(every.instance, return_inverse=True)
-    _, first, group = np.unique(row << 32 | (every.label + 1), return_index=True, return_inverse=True)
+    _, first, group = np.unique(replace(every, instance=row).cells(), return_index=True, return_inverse=True)
     if len(others := np.flatnonzero(every.verdict != every.verdict[first[group]])):
         here = others[np.argmin(group[others])]
         before = first[group[here]]
@@ -494,7 +460,7 @@ def _each_once(every: Decisions, ids: RecordIds | None) -> Decisions:
         of = f"label {label_text(int(every.label[here]), every.names)} of {_record(int(every.instance[here]), ids)}"
         there = f"{words[1]} in {shown(every.files[every.file[before]])}:{every.line[before]}"
         raise every.error(here, f"{of} is {words[0]} here and {there}; remove one of the lines")
-    once = _part(every, first)
+    once = every[first]
     np.maximum.at(once.is_sample, group, every.is_sample)
     np.maximum.at(once.origin, group, every.origin)
     for kept, values in ((once.chance, every.chance), (once.probability, every.probability)):

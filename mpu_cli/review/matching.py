@@ -12,7 +12,7 @@ from mpu_cli.core.predictions import values_at
 from mpu_cli.core.problem import Answers, HowDecided, VerifiedLabels, widened
 from mpu_cli.errors import InputError, abridged, counted, shown
 from mpu_cli.names.label_names import NAMELESS, LabelNames
-from mpu_cli.review.decisions import NOTHING_ELSE, VERDICT, WHY, Decisions, WrittenCells, checksum
+from mpu_cli.review.decisions import NOTHING_ELSE, Decisions, checksum
 from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.streams import Source
 
@@ -72,28 +72,9 @@ def match(decisions: Decisions, data: Dataset, source: Source, also: Sequence[in
     `source`: the file of the data, as the user named it.
     `also`: labels to which decisions apply even if they are never true.
     Raises InputError (a review file has the checksum of other data, or an instance that does not exist in the data).
-
-    Of two instances, the first has label 3. By decision, label 5 is also true for it, and no other label.
-
-    >>> data = Dataset(csr_array(np.array([[0, 0, 0, 1], [0, 1, 0, 0]], bool)), csr_array((2, 1), dtype=np.float32))
-    >>> cells = np.zeros(2, int), np.array([NOTHING_ELSE, 5]), np.array([False, True]), np.array([True, True])
-    >>> others = np.full(2, np.nan), np.zeros(2, np.int8), np.full(2, np.nan), np.array(["", ""], object)
-    >>> decisions = Decisions(*cells, np.zeros(2, int), np.array([2, 3]), *others, ("checked.tsv",), (None,))
-    >>> reviewed = match(decisions, data, "news.svm")
-    >>> reviewed.ids.tolist(), reviewed.sampled.tolist(), reviewed.review.new_labels
-    ([1, 3, 5], [0], [5])
-    >>> reviewed.verified.verdicts()
-    array([[2, 2, 1],
-           [0, 0, 0]], dtype=int8)
     """
     n = len(data)
-    if any(decisions.checksums):
-        own = checksum(data.features)
-        for file, theirs in zip(decisions.files, decisions.checksums, strict=True):
-            refuse_other_data(file, theirs, own, source)
-    if len(beyond := np.flatnonzero(decisions.instance >= n)):
-        i = beyond[0]
-        raise decisions.error(i, no_instance(int(decisions.instance[i]), source, n))
+    _refuse_other_data(decisions, data, source)
     whole = decisions.label == NOTHING_ELSE
     annotated, annotated_ids = data.occurring_labels()
     decided = decisions.label[decisions.verdict | np.isin(decisions.label, np.array(also, int))]
@@ -154,26 +135,23 @@ class Suggested:
 SuggestedByInstance = dict[int, list[Suggested]]
 
 
-def suggestions_of(cells: WrittenCells, data: Dataset, source: str | Path, checksum: str) -> SuggestedByInstance:
+def suggestions_of(listed: Decisions, data: Dataset, source: str | Path) -> SuggestedByInstance:
     """Return the suggestions in a review file with a column ``probability``, if it exists.
 
     Lines that are decided, or suggest an annotated label, are skipped, and so are repeated cells.
 
     Returns: suggested labels by instance; instances in the order of the file, labels with the most probable first.
-    Raises InputError (the file is not a file of suggestions, or does not belong to the data).
+    Raises InputError (the file does not belong to the data).
     """
-    refuse_other_data(cells.source, cells.checksum, checksum, source)
+    _refuse_other_data(listed, data, source)
     suggested: dict[int, dict[int, Suggested]] = {}
-    numbers = (column.tolist() for column in (cells.instance, cells.label, cells.claims(), cells.chances()))
-    rows = zip(cells.lines, cells.column(VERDICT), cells.column(WHY), *numbers, strict=True)
-    for line, text, why, instance, label, claimed, drawn in rows:
-        if instance >= len(data):
-            raise InputError(cells.source, no_instance(instance, source, len(data)), line)
-        if label != NOTHING_ELSE and not text:
-            of_question = None if math.isnan(drawn) else drawn
-            words = tuple(filter(None, why.split("; "))) if of_question is None else ()
-            suggestion = Suggested(label, None if math.isnan(claimed) else claimed, of_question, words)
-            suggested.setdefault(instance, {}).setdefault(label, suggestion)
+    still = listed[~listed.is_decided & (listed.label != NOTHING_ELSE)]
+    columns = still.instance, still.label, still.probability, still.chance, still.why
+    for instance, label, claimed, drawn, why in zip(*(column.tolist() for column in columns), strict=True):
+        of_question = None if math.isnan(drawn) else drawn
+        words = tuple(filter(None, why.split("; "))) if of_question is None else ()
+        suggestion = Suggested(label, None if math.isnan(claimed) else claimed, of_question, words)
+        suggested.setdefault(instance, {}).setdefault(label, suggestion)
     return {
         instance: sorted(left, key=lambda suggestion: -(suggestion.shown or 0))
         for instance, labels in suggested.items()
@@ -187,18 +165,20 @@ def labels_of(data: Dataset, instance: int) -> list[int]:
     return data.labels.indices[indptr[instance] : indptr[instance + 1]].tolist()
 
 
-def refuse_other_data(file: str, theirs: str | None, own: str, source: Source) -> None:
-    """Refuse a file if `theirs`, its checksum, is not `own`, that of the data; None and an empty one fit."""
-    if theirs and theirs != own:
-        raise InputError(
-            file,
-            f"it was made for other data than {shown(source)}, or for the same before instances or features changed "
-            "(its checksum differs), so its numbers may mean other instances; give its own data, or remove the column "
-            "instance if there are ids, or the line '# checksum ...' if you know that the numbers are right",
-        )
-
-
-def no_instance(instance: int, source: Source, n: int) -> str:
-    """Return the message that only n instances exist."""
-    last = f"the last of {shown(source)} is {n}"
-    return f"there is no instance {instance + 1}: {last}; was this file made for another one?"
+def _refuse_other_data(decisions: Decisions, data: Dataset, source: Source) -> None:
+    """Raise InputError if a file has the checksum of other data, or an instance that does not exist in the data."""
+    own = checksum(data.features) if any(decisions.checksums) else None
+    for file, theirs in zip(decisions.files, decisions.checksums, strict=True):
+        if theirs and theirs != own:
+            raise InputError(
+                file,
+                f"it was made for other data than {shown(source)}, or for the same before instances or features "
+                "changed (its checksum differs), so its numbers may mean other instances; give its own data, or remove "
+                "the column instance if there are ids, or the line '# checksum ...' if you know that the numbers are "
+                "right",
+            )
+    if len(beyond := np.flatnonzero(decisions.instance >= len(data))):
+        i = beyond[0]
+        last = f"the last of {shown(source)} is {len(data)}"
+        problem = f"there is no instance {decisions.instance[i] + 1}: {last}; was this file made for another one?"
+        raise decisions.error(i, problem)

@@ -4,7 +4,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from mpu_cli.review.decisions import read_cells
+from mpu_cli.review.decisions import read_lines
 from tests.cli.tables import label_sets
 from tests.cli.test_implied_labels import hierarchy, write_rules
 from tests.cli.test_questions import estimated
@@ -19,7 +19,7 @@ def cells(file):
 
 
 def listed(file):
-    found = read_cells(file)
+    found = read_lines(file)
     return {(i + 1, k) for i, k in zip(found.instance.tolist(), found.label.tolist(), strict=True)}
 
 

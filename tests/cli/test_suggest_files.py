@@ -9,7 +9,7 @@ import pytest
 from mpu_cli.errors import InputError
 from mpu_cli.names.label_names import LabelNames
 from mpu_cli.names.naming import read_implications
-from mpu_cli.review.decisions import read_cells
+from mpu_cli.review.decisions import read_lines
 from tests.cli.tables import label_sets
 from tests.core.simulated import hide, linear_problem
 from tests.golden import refused
@@ -35,7 +35,7 @@ def test_filled_in_labels_come_after_the_others_and_nothing_else_changes(run, te
     source, out = tmp_path / f"in.svm{suffix}", tmp_path / "out.svm"
     source.write_bytes(gzip.compress(text) if suffix else text)
     run.ok("suggest", source, *QUICK, "--top", 50, "-o", out)
-    filled, expected = read_cells(tmp_path / "out.filled"), label_sets(source)
+    filled, expected = read_lines(tmp_path / "out.filled"), label_sets(source)
     assert len(filled.instance) == 50
     for i, k in zip(filled.instance.tolist(), filled.label.tolist(), strict=True):
         expected[i].add(k)

@@ -8,7 +8,7 @@ from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.names.label_names import LabelNames
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.naming import read_implications, read_names
-from mpu_cli.review.decisions import read_cells
+from mpu_cli.review.decisions import read_lines
 from tests.golden import refused
 
 # Whoever reads a small text file of strangers.
@@ -16,7 +16,7 @@ READERS = {
     "names": read_names,
     "frequencies": frequencies_of_file,
     "implications": read_implications,
-    "reviews": read_cells,
+    "reviews": read_lines,
 }
 
 

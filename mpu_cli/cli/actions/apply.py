@@ -17,7 +17,7 @@ from mpu_cli.names.label_names import LabelNames, is_uri, repeated_id
 from mpu_cli.names.lines import at_line
 from mpu_cli.names.naming import BESIDE, FOLDER, IDS, beside, place_beside
 from mpu_cli.review import decisions
-from mpu_cli.review.decisions import NOTHING_ELSE, checksum
+from mpu_cli.review.decisions import NOTHING_ELSE
 from mpu_cli.review.matching import match, suggestions_of
 from mpu_cli.svmlight.grammar import COMPRESSED, Reading
 from mpu_cli.svmlight.reader import read
@@ -72,9 +72,9 @@ def _changes(decided: decisions.Decisions) -> dict[int, _Changes]:
     return changes
 
 
-def _on_suggestions(decided: decisions.Decisions, listed: decisions.WrittenCells) -> int:
+def _on_suggestions(decided: decisions.Decisions, listed: decisions.Decisions) -> int:
     """Count the decisions on suggestions of this list, or of an earlier one: `mpu suggest` does not list them again."""
-    of_list, of_decisions = (cells.instance << 32 | (cells.label + 1) for cells in (listed, decided))
+    of_list, of_decisions = listed.cells(), decided.cells()
     is_answer, closes = decided.is_sample | ~np.isnan(decided.chance), decided.label == NOTHING_ELSE
     is_earlier = ~(is_answer | closes) & (decided.origin >= HowDecided.UNKNOWN) & ~np.isin(of_decisions, of_list)
     is_settled = np.isin(of_list, of_decisions) | np.isin(listed.instance, decided.instance[closes])
@@ -140,7 +140,7 @@ def command(
     sidecars.refuse(IDS)
     ids = sidecars.ids(len(dataset))
     names = sidecars.names_of(BESIDE, np.arange(1, len(labels) + 1))
-    files = {file: decisions.read_cells(file, names, ids) for file in filter(None, (*reviewed, suggestions))}
+    files = {file: decisions.read_lines(file, names, ids) for file in filter(None, (*reviewed, suggestions))}
     decided = decisions.read(files.values(), names, ids, dataset.labels)
     match(decided, dataset, data)
     changes = _changes(decided)
@@ -151,10 +151,10 @@ def command(
                 f"{counted(n, 'decision')} on suggestions cannot show how many of the list are right: decide {_ENOUGH} "
                 "of it and give the file to --reviewed, here and in mpu suggest; or add --yes",
             )
-        # Of each file alone, since `decided` lacks those on which they contradict each other.
-        alone = [decisions.read([cells]) for cells in files.values()]
-        seen = {cell for one in alone for cell in zip(one.instance.tolist(), one.label.tolist(), strict=True)}
-        suggested = suggestions_of(files[suggestions], dataset, data, checksum(dataset.features))
+        # Of each file, since `decided` lacks those on which they contradict each other.
+        each = [lines[lines.is_decided] for lines in files.values()]
+        seen = {cell for one in each for cell in zip(one.instance.tolist(), one.label.tolist(), strict=True)}
+        suggested = suggestions_of(files[suggestions], dataset, data)
         for instance, cells in suggested.items():
             for one in cells:
                 is_probable = one.shown is not None and one.shown >= (least or 0.0)

@@ -158,8 +158,7 @@ def command(
         raise InputError(source, "its records have no ids for --link")
     suggested = None
     if suggestions is not None:
-        listed = decisions.read_cells(suggestions, names, ids)
-        suggested = suggestions_of(listed, data, source, of_features)
+        suggested = suggestions_of(decisions.read_lines(suggestions, names, ids), data, source)
         suggested = _allowed(suggested, suggestible.beside(source), names, data.occurring_labels()[1])
     wanted = choose(len(data), drawn, suggested)
     if not wanted:
