@@ -1,6 +1,6 @@
 """The ceiling of the share annotated, by score: docs/method.md, "Frequencies of single labels"."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from scipy.special import expit, log_expit, xlog1py
@@ -20,27 +20,24 @@ _ROUNDING = 1e-9
 # Labels fitted at a time.
 _LABELS = 400
 
-# The probabilities and annotations of a label, by its column.
-OfLabel = Callable[[int], tuple[np.ndarray, np.ndarray]]
 Curve = tuple[np.ndarray, np.ndarray]
 
 
-def likelihoods(label: OfLabel, columns: Sequence[int]) -> np.ndarray:
+def likelihoods(labels: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     """Return the likelihood of each of `CEILINGS` at its best curve, scaled to a maximum of 1 for each label.
 
-    Returns: float64, shape (G, r).
+    `labels`: the probabilities and annotations of each of q labels.
+    Returns: float64, shape (G, q).
     """
-    # Of each label's bins: mean z, number of instances, and of annotated ones: shape (3, r, bins)
-    bins = np.reshape([_binned(*label(k)) for k in columns], (-1, 3, _BINS)).swapaxes(0, 1)
-    parts = range(0, len(columns), _LABELS)
+    # Of each label's bins: mean z, number of instances, and of annotated ones: shape (3, q, bins)
+    bins = np.reshape([_binned(*label) for label in labels], (-1, 3, _BINS)).swapaxes(0, 1)
+    parts = range(0, bins.shape[1], _LABELS)
     return np.hstack([np.empty((len(CEILINGS), 0)), *(_likelihood(*bins[:, s : s + _LABELS]) for s in parts)])
 
 
-def common_ceiling(label: OfLabel, columns: Sequence[int]) -> list[float]:
-    """Return the 5, 50 and 95 % quantiles of a ceiling that all these labels share; 0 without labels."""
-    if not columns:
-        return [0.0, 0.0, 0.0]
-    logs = np.log(np.maximum(likelihoods(label, columns), np.finfo(float).tiny)).sum(axis=1, keepdims=True)
+def common_ceiling(likelihood: np.ndarray) -> list[float]:
+    """Return the 5, 50 and 95 % quantiles of a ceiling that all labels share; `likelihood`: as for `quantiles`."""
+    logs = np.log(np.maximum(likelihood, np.finfo(float).tiny)).sum(axis=1, keepdims=True)
     return list(map(float, quantiles(np.exp(logs - logs.max()), [0.05, 0.5, 0.95])[:, 0]))
 
 

@@ -14,13 +14,15 @@ docs/choices/label-frequency.md has the measurements.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import betaincinv, ndtr
 
-from mpu_cli.core.frequency.ceilings import common_ceiling
+from mpu_cli.core.frequency.ceilings import common_ceiling, likelihoods
 from mpu_cli.core.options import ASSUMPTION, ASSUMPTION_OF_UNREAD
 from mpu_cli.core.problem import Verdict, VerifiedLabels
 from mpu_cli.errors import DataError, abridged, counted
@@ -48,8 +50,8 @@ _MOST_ABOVE_CAP, _MANY_ABOVE_CAP, _PAIRS = 0.01, 0.15, 3
 NEARLY_ALL = 0.95
 # A label with fewer annotations has no estimate of its own.
 FEWEST_ANNOTATIONS = 50
-# Ceilings are fitted for at most this many labels, with at least five annotations: many have ten by chance.
-_MOST_LABELS, _FEWEST_OF_CEILING = 400, 5
+# A label with fewer does not count for the ceiling that all labels share: many have ten by chance.
+_FEWEST_OF_CEILING = 5
 METHODS = "bbe", "e1", "e2", "e3"
 # With fewer instances, thresholds predict all labels, or intervals of c say that it is sure.
 _FEWEST = 10
@@ -199,23 +201,31 @@ class CountedCells:
         informative = share < NEARLY_ALL
         return np.flatnonzero(informative if (informative & (share > 0)).any() else np.ones(len(share)))
 
-    def most_annotated(self, fewest: int) -> list[int]:
-        """Return the informative labels with at least this many annotations, at most 400: those with most."""
+    @cached_property
+    def ceilings(self) -> np.ndarray:
+        """The likelihood of each ceiling of each label's share annotated: float64, shape (G, q)."""
+        return likelihoods(map(self.label, range(self.annotated.shape[1])))
+
+    def ceilings_of(self, fewest: int) -> np.ndarray:
+        """Return `ceilings` of the informative labels with at least this many annotations."""
         informative = self.informative()
         annotations = self.annotated[:, informative].sum(axis=0)
-        most = np.argsort(-annotations, kind="stable")[:_MOST_LABELS]
-        columns: list[int] = np.sort(informative[most[annotations[most] >= fewest]]).tolist()
-        return columns
+        return self.ceilings[:, informative[annotations >= fewest]]
 
     def rows(self, rows: np.ndarray) -> "CountedCells":
         """Return the cells of the given instances."""
-        return replace(self, **{name: part[rows] for name, part in vars(self).items() if np.ndim(part)})
+        return replace(self, **{name: part[rows] for name, part in self._arrays(1).items()})
 
     def of_labels(self, columns: np.ndarray) -> "CountedCells":
         """Return the cells of the given labels."""
         if len(columns) == self.annotated.shape[1]:
             return self
-        return replace(self, **{name: part[:, columns] for name, part in vars(self).items() if np.ndim(part) == 2})
+        return replace(self, **{name: part[:, columns] for name, part in self._arrays(2).items()})
+
+    def _arrays(self, dimensions: int) -> dict[str, Any]:
+        """Return the fields with at least this many dimensions."""
+        every = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return {name: part for name, part in every if np.ndim(part) >= dimensions}
 
     def label(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the probabilities and annotations of one label."""
@@ -244,6 +254,8 @@ def estimate(cells: CountedCells, method: str = "bbe", seed: int = 0) -> Frequen
             "instances and ignored cells: draw more instances, or give c"
         )
     informative = cells.informative()
+    # Where the share still rises with the score in the best bins, they are impure.
+    ceiling = common_ceiling(cells.ceilings_of(_FEWEST_OF_CEILING)) if cells.is_linear else [0.0, 0.0, 0.0]
     cells = cells.of_labels(informative)
     best, lift = _best_bins(cells)
     folds = np.random.default_rng(seed).permutation(n) % _FOLDS if cells.folds is None else cells.folds
@@ -257,8 +269,6 @@ def estimate(cells: CountedCells, method: str = "bbe", seed: int = 0) -> Frequen
         highest = max(highest, of_small[1])
     least = np.count_nonzero(cells.annotated) / np.count_nonzero(cells.left_to_chance)
     low, highest = max(low, least), min(max(highest, least), 1.0)
-    # Where the share still rises with the score in the bins, they are impure.
-    ceiling = common_ceiling(cells.label, cells.most_annotated(_FEWEST_OF_CEILING) if cells.is_linear else [])
     if lift < 1:  # the less the bins stand out, the less they show besides a lower bound
         c, highest = lift * c + (1 - lift) * (low + 1) / 2, 1 - max(2 * lift - 1, 0) * (1 - highest)
     elif ceiling[0] > c:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mpu_cli.core.frequency.ceilings import CEILINGS, likelihoods, quantiles
+from mpu_cli.core.frequency.ceilings import CEILINGS, quantiles
 from mpu_cli.core.frequency.estimators import (
     FEWEST_ANNOTATIONS,
     IMPURITY,
@@ -93,13 +93,12 @@ def estimate_singly(
         return None, of_all
     counts = cells.annotated.sum(axis=0, dtype=float)
     counts[list(of_all.left_out)] = 0
-    likelihood = likelihoods(cells.label, range(len(counts)))
-    posterior = prior[:, None] * np.maximum(likelihood, _TINY)
+    posterior = prior[:, None] * np.maximum(cells.ceilings, _TINY)
     posterior /= posterior.sum(axis=0)
     c = CEILINGS @ posterior
     implied = _implied(of_all, counts, c, posterior)
     if clearly_differ:
-        return _with_intervals(cells, of_all, c, likelihood), implied
+        return _with_intervals(cells, of_all, c), implied
     return None, of_all.covering(replace(implied, interval=(_LOWEST * implied.interval[0], implied.c)))
 
 
@@ -113,7 +112,7 @@ def _variation(cells: CountedCells) -> tuple[np.ndarray, bool, bool]:
 
     Returns: its weights on the grid, float64, shape (G,); whether labels clearly differ, and whether they may.
     """
-    likelihood = likelihoods(cells.label, cells.most_annotated(FEWEST_ANNOTATIONS))
+    likelihood = cells.ceilings_of(FEWEST_ANNOTATIONS)
     priors = np.array([_near(deviation) for deviation in _DEVIATIONS])
     logs = np.log(np.maximum(priors @ likelihood, _TINY)).sum(axis=2)  # (deviations, G)
     best, middle = np.unravel_index(np.argmax(logs), logs.shape)
@@ -132,14 +131,12 @@ def _near(deviation: float) -> np.ndarray:
 
 def alike(cells: CountedCells, of_all: FrequencyEstimate, c: np.ndarray) -> SingleFrequencies:
     """Return c of all labels or groups, as it applies to each label, with intervals: labels may differ unnoticed."""
-    single = _with_intervals(cells, of_all, c, likelihoods(cells.label, range(len(c))))
+    single = _with_intervals(cells, of_all, c)
     return replace(single, pooled=np.ones(len(c), bool))
 
 
-def _with_intervals(
-    cells: CountedCells, of_all: FrequencyEstimate, c: np.ndarray, likelihood: np.ndarray
-) -> SingleFrequencies:
-    annotations, (at_least, at_most) = cells.annotated.sum(axis=0), quantiles(likelihood, [0.05, 0.95])
+def _with_intervals(cells: CountedCells, of_all: FrequencyEstimate, c: np.ndarray) -> SingleFrequencies:
+    annotations, (at_least, at_most) = cells.annotated.sum(axis=0), quantiles(cells.ceilings, [0.05, 0.95])
     low, high = of_all.interval
     if not of_all.predictable:
         high = 1.0
