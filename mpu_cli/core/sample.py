@@ -252,9 +252,11 @@ _MANY_REPEATED = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class Estimates:
-    """The sources of the label frequency; all None if the user sets it as a number or per label."""
+    """The label frequency, and what it comes from."""
 
-    # From the annotations alone; None if a review leaves no annotation to estimate it from
+    # Set by the user: for all labels, or for some, with NaN for the others; None: it is estimated
+    given: Any = None
+    # From the annotations alone; None if c is given, or if a review leaves no annotation to estimate it from
     estimate: FrequencyEstimate | None = None
     # From human decisions on cells or instances drawn at random; if there are any, c comes from these
     reviewed: ReviewedFrequency | None = None
@@ -265,29 +267,28 @@ class Estimates:
     labels_differ: bool = False  # whether labels of one group clearly differ, so that c of groups may be far too high
     repeated: float = 0.0  # share of the instances that have the features of an earlier one
     dominating: Dominating | None = None  # the feature that has nearly all of the squared length of the instances
-    # From the file that the user gives, written by an earlier command
-    earlier: EarlierEstimate | None = None
 
     @classmethod
-    def given(cls, c: Any, population: Instances) -> "Estimates":
-        """Return what is known before an estimate: c, if it is the file from an earlier command, and the instances."""
-        earlier = c if isinstance(c, EarlierEstimate) else None
-        return cls(earlier=earlier, repeated=population.share_repeated, dominating=population.dominating)
+    def before(cls, given: Any, population: Instances) -> "Estimates":
+        """Return what is known before an estimate."""
+        return cls(given=given, repeated=population.share_repeated, dominating=population.dominating)
 
-    def rates(self, q: int, given: Any = None) -> Any:
-        """Return the label frequency of each of q labels: float64, shape (q,); 1 for labels the estimate leaves out.
+    @property
+    def earlier(self) -> EarlierEstimate | None:
+        """Return c from the file of an earlier command, if the user gives one."""
+        return self.given if isinstance(self.given, EarlierEstimate) else None
 
-        `given`: for all labels, or for some, with NaN for the others: given values are not estimated.
-        """
-        if not is_estimated(given):
-            return given
+    def rates(self, q: int) -> np.ndarray:
+        """Return the label frequency of each of q labels: float64, shape (q,); 1 for labels the estimate leaves out."""
+        if not is_estimated(self.given):
+            return np.full(q, self.given, float)
         if self.reviewed is not None:
             rates = self.reviewed.rates
         else:
             rates = np.full(q, self.overall.c) if self.single is None else self.single.c.copy()
             if self.estimate is not None:
                 rates[list(self.estimate.left_out)] = 1.0
-        return rates if given is None else np.where(np.isnan(given), rates, given)
+        return rates if self.given is None else np.where(np.isnan(self.given), rates, self.given)
 
     @property
     def overall(self) -> FrequencyEstimate | ReviewedFrequency | EarlierEstimate:
@@ -359,11 +360,14 @@ class Estimates:
         known = self.estimate if self.single is None else replace(self.estimate, label_cap=None)
         return known.assumption
 
-    def frequency(self, data: Problem | Sample, given: Any = None) -> LabelFrequency:
-        """Return the label frequency of all cells, that of groups if there are any; `given`: as for `rates`."""
-        (n, q), groups = data.labels.shape, data.groups
+    def frequency(self, data: Problem | Sample) -> LabelFrequency:
+        """Return the label frequency of all cells, that of groups if there are any."""
+        groups, population = data.groups, data.population if isinstance(data, Sample) else data
+        rates = self.rates(population.labels.shape[1])
+        if isinstance(data, Sample):
+            rates = rates[data.columns]
         of_instances = None if self.groups is None or groups is None else self.groups.c[groups.of_instances]
-        return LabelFrequency.of(self.rates(q, given), (n, q), data.verified, of_instances)
+        return LabelFrequency.of(rates, data.labels.shape, data.verified, of_instances)
 
 
 def refuse_two_frequencies(problem: Problem, c: Any = None) -> None:
@@ -377,13 +381,19 @@ def refuse_two_frequencies(problem: Problem, c: Any = None) -> None:
 
 
 def estimate_frequency(
-    sample: Sample, tick: Callable[[], None] = lambda: None, scores: np.ndarray | None = None, method: str = "bbe"
+    sample: Sample,
+    tick: Callable[[], None] = lambda: None,
+    *,
+    given: Any = None,
+    scores: np.ndarray | None = None,
+    method: str = "bbe",
 ) -> Estimates:
     """Estimate c from the annotations and, if there are any, from human decisions, which then take precedence.
 
+    `given`: as in `Estimates`.
     `scores`: of the sample, out of fold, from 0 to 1. Default: from a linear model that is learned here.
     """
-    population, before = sample.population, Estimates.given(None, sample.population)
+    population, before = sample.population, Estimates.before(given, sample.population)
     if population.is_reviewed and not sample.has_evidence:
         return replace(before, reviewed=from_people(population))
     probabilities = sample.naive_probabilities(tick) if scores is None else scores

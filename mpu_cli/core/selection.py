@@ -16,7 +16,7 @@ import numpy as np
 from mpu_cli.core import validation
 from mpu_cli.core.calibration import BinnedCells, HeldOut, calibrate_strata
 from mpu_cli.core.features import SCALINGS, RbfFeatures, unevenness
-from mpu_cli.core.frequency.label_frequency import LabelFrequency, is_estimated
+from mpu_cli.core.frequency.label_frequency import is_estimated
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, LOSSES, loss_named
 from mpu_cli.core.options import LINEAR, MACRO_F1, PU_F1, RBF, Options
@@ -229,10 +229,9 @@ def choose_hyper_parameters(
     sample = draw_sample(population, options, run) if is_estimated(options.c) or free or many else None
     if is_estimated(options.c) and sample is not None and estimates is None:
         with run.step("estimating c", len(sample.fold_rows)) as tick:
-            estimates = estimate_frequency(sample, tick)
+            estimates = estimate_frequency(sample, tick, given=options.c)
     if estimates is None:
-        estimates = Estimates.given(options.c, population)
-    rates = LabelFrequency.of(estimates.rates(q, options.c), (n, q)).rates
+        estimates = Estimates.before(options.c, population)
 
     if options.cost is None and not many and (estimates.unread or may_be_unread(population)):
         free = (*free, "labelled_only")
@@ -248,7 +247,7 @@ def choose_hyper_parameters(
             _USUAL_SETTINGS * len(starts),
         ) as tick:
             # Most of many labels have too few annotations for estimating an F1 per label.
-            trials = [_trial(sample, rates, estimates, start, SELECTION_SIZE) for start in starts]
+            trials = [_trial(sample, estimates, start, SELECTION_SIZE) for start in starts]
             criterion = PU_F1 if many else options.threshold
             f1, settings, probabilities = _choose(trials, free, criterion, tick)
             if sample.is_all:  # also predict the instances that the trial did not hold out
@@ -261,9 +260,9 @@ def choose_hyper_parameters(
     if sample is not None and many:
         with run.step("choosing which weights to drop"):
             of_sample = step_for_all(settings, 1 / sample.share)
-            prune = choose_pruning(_trial(sample, rates, estimates, of_sample, PRUNING_SIZE))
+            prune = choose_pruning(_trial(sample, estimates, of_sample, PRUNING_SIZE))
     return HyperParameters(
-        c=rates,
+        c=estimates.frequency(population).rates,
         settings=settings,
         folds=validation.usual_folds(n, q, options.folds) or validation.default_folds(n),
         prune=prune,
@@ -302,11 +301,10 @@ def _choose(trials: list[Trial], free: tuple[str, ...], criterion: str | float, 
     return max(choices, key=lambda one: one.f1)
 
 
-def _trial(sample: Sample, rates: np.ndarray, estimates: Estimates, settings: Settings, size: int) -> Trial:
+def _trial(sample: Sample, estimates: Estimates, settings: Settings, size: int) -> Trial:
     """Return a trial on the first folds of the sample, enough to hold out this number of instances."""
     m = validation.leading(sample.fold_rows, size)
-    frequency = estimates.frequency(sample, rates[sample.columns])
-    return Trial(sample.task(frequency, settings), sample.fold_rows[:m], sample.weights)
+    return Trial(sample.task(estimates.frequency(sample), settings), sample.fold_rows[:m], sample.weights)
 
 
 # Gamma times the number of features (`RbfFeatures.fit`), and the number of landmarks; and the starts of their climbs.
@@ -370,7 +368,7 @@ def _best_scaling(own: Instances, options: Options, run: Run, tick: Callable[[],
         with suppress(OverflowingError):
             estimates = None
             if is_estimated(options.c):
-                estimates = estimate_frequency(draw_sample(candidate, options, silent))
+                estimates = estimate_frequency(draw_sample(candidate, options, silent), given=options.c)
             found.append((candidate, estimates))
         tick()
     estimated = [estimates for _, estimates in found if estimates is not None]

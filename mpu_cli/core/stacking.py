@@ -89,7 +89,7 @@ def train(
     refuse_too_large(instances.features.width, q, n_levels)
 
     chosen = chosen or choose_hyper_parameters(instances, options, run)  # with c
-    x, s, c = instances.features, instances.labels, chosen.estimates.frequency(instances, chosen.c)
+    x, s, c = instances.features, instances.labels, chosen.estimates.frequency(instances)
     top = None if q <= FEW_LABELS else Top.enough_for(np.diff(s.indptr), q, float(chosen.c.mean()))
     if is_automatic and top is not None and chosen.settings.prior:
         n_levels = 1  # for rare labels, names are more informative than other labels

@@ -209,7 +209,7 @@ class TrainingData(Problem):
 
     def true_labels(self, chosen: HyperParameters) -> np.ndarray:
         """Estimate the number of instances with each label, from c and verified labels: float64, shape (q,)."""
-        return chosen.estimates.frequency(self, chosen.c).true_labels(self.labels)
+        return chosen.estimates.frequency(self).true_labels(self.labels)
 
     def assembled(
         self, model: StackedModel, result: TrainingResult, options: Options, run: Run, files: dict[str, Any]

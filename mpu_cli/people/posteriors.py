@@ -127,29 +127,31 @@ class Scored:
             refuse_too_large(population.features.width, problem.labels.shape[1], levels=1)
         else:  # they do not come from these features
             population = replace(population, dominating=None)
-        self.sample, self._given = draw_sample(population, options, run), scores
+        self.sample, self._scores = draw_sample(population, options, run), scores
         if scores is not None:
             self.probabilities = scores[np.ix_(self.sample.rows, self.sample.columns)]
             return
         with run.step("predicting out of fold", len(self.sample.fold_rows)) as tick:
             self.probabilities = self.sample.naive_probabilities(tick)
 
-    def estimates(self, method: str = "bbe") -> Estimates:
-        """Estimate c, as `estimate_frequency` does.
+    def estimates(self, method: str = "bbe", given: Any = None) -> Estimates:
+        """Estimate c unless it is given, as `estimate_frequency` does.
 
         Raises DataError (scores are clearly not Pr(s=1 | x), and the method needs more than their order).
         """
-        if self._given is not None and method != "bbe":
+        if not is_estimated(given):
+            return Estimates.before(given, self.sample.population)
+        if self._scores is not None and method != "bbe":
             population = self.sample.population
-            cells = CountedCells.of(self._given, population.labels, population.verified)
-            total, annotated = self._given[cells.left_to_chance].sum(dtype=float), np.count_nonzero(cells.annotated)
+            cells = CountedCells.of(self._scores, population.labels, population.verified)
+            total, annotated = self._scores[cells.left_to_chance].sum(dtype=float), np.count_nonzero(cells.annotated)
             if annotated and total > _CLEARLY_MORE * annotated + 3 * np.sqrt(annotated):
                 raise DataError(
                     f"the scores add up to {total / annotated:.1f} times the annotations, so they are not the "
                     f"probability of being annotated, which method {method} needs; bbe needs only their order"
                 )
         with self.sample.run.step("estimating c"):
-            return estimate_frequency(self.sample, scores=self.probabilities, method=method)
+            return estimate_frequency(self.sample, given=given, scores=self.probabilities, method=method)
 
     def singly(self, estimates: Estimates) -> SingleFrequencies:
         """Return the label frequency of each label in the problem, from annotations alone."""
@@ -203,7 +205,7 @@ class Evidence:
     def of_training(cls, result: TrainingResult, problem: Problem) -> "Evidence":
         """Take the predictions from a training that predicted all instances out of fold."""
         estimates = result.chosen.estimates
-        frequency = estimates.frequency(problem, result.chosen.c)
+        frequency = estimates.frequency(problem)
         return cls(result.held_out.probabilities, frequency, estimates=estimates, kin=result.kin)
 
     @classmethod
@@ -214,9 +216,8 @@ class Evidence:
         """
         refuse_two_frequencies(problem, options.c)
         scored = Scored(problem, options, run, scores)
-        is_given = not is_estimated(options.c)
-        estimates = Estimates.given(options.c, scored.sample.population) if is_given else scored.estimates()
-        frequency = estimates.frequency(problem, options.c)
+        estimates = scored.estimates(given=options.c)
+        frequency = estimates.frequency(problem)
         calibration = calibrated_by(HeldOut(scores, problem.labels, frequency))
         kin = scored.sample.population.kin
         return cls(calibration(scores), frequency, estimates=estimates, kin=kin, calibration=calibration)

@@ -106,7 +106,7 @@ def test_intervals_of_counts_hold_where_c_is_near_either_end_of_its_interval(tru
     annotated = csr_array(truth & (rng.random(p.shape) < true_c))
     frequency, estimates = (
         LabelFrequency.of(0.5, p.shape),
-        Estimates(earlier=EarlierEstimate(np.full(3, 0.5), 0.5, (0.4, 0.6))),
+        Estimates(given=EarlierEstimate(np.full(3, 0.5), 0.5, (0.4, 0.6))),
     )
     missing = truth & ~annotated.toarray()
     of_labels, of_all = count_missing_labels(annotated, frequency, estimates)
@@ -121,7 +121,7 @@ def test_where_labels_differ_the_interval_is_that_of_c_of_all():
     annotated, rates = csr_array(np.arange(1000)[:, None] < [300, 100]), np.array([0.75, 0.25])
     ends = [
         count_missing_labels(
-            annotated, LabelFrequency.of(rates, (1000, 2)), Estimates(earlier=EarlierEstimate(rates, 0.5, of))
+            annotated, LabelFrequency.of(rates, (1000, 2)), Estimates(given=EarlierEstimate(rates, 0.5, of))
         )[1]
         for of in ((0.4, 1.0), (0.4, 0.8))
     ]
