@@ -58,17 +58,6 @@ _LARGE_BYTES = 64_000_000
 
 
 @dataclass(frozen=True)
-class Facts:
-    """Statistics of a part: its size, labels and features."""
-
-    size: int  # number of instances
-    ids: np.ndarray  # int, shape (q_i,): the labels that occur, ascending
-    annotations: np.ndarray  # int, shape (q_i,): number of annotations of each of them
-    features: Columns  # the features that occur
-    squares: float  # the sum of the squares of all feature values
-
-
-@dataclass(frozen=True)
 class PartRows:
     """The instances of a part, with the features of a level."""
 
@@ -95,10 +84,11 @@ def _read_unchanged(file: str, state: State | None, reading: Reading, run: Run) 
     return data
 
 
-def _facts_of(data: Dataset) -> Facts:
+def _facts_of(data: Dataset) -> tuple[int, np.ndarray, np.ndarray, Columns, float]:
+    """Return the statistics that a `Collection` has, of one part."""
     labels, ids = data.occurring_labels()
     squares = float(np.square(data.features.data, dtype=float).sum())
-    return Facts(len(data), ids, count_positives(labels), Columns.occurring(data.features), squares)
+    return len(data), ids, count_positives(labels), Columns.occurring(data.features), squares
 
 
 def _place(data: Dataset, ids: np.ndarray, columns: Columns, seed: int) -> PartRows:
@@ -112,28 +102,14 @@ class Collection:
 
     executor: DaskExecutor
     data: list[Handle]  # handles of the `Dataset` of each part
-    facts: list[Facts]  # statistics of each part
+    sizes: Sequence[int]  # number of instances of each part
+    ids: np.ndarray  # int, shape (q,): the labels that occur, ascending
+    annotations: np.ndarray  # int, shape (q,): number of annotations of each of them
+    columns: Columns  # the features that occur
+    squares: float  # the sum of the squares of all feature values
 
     def __len__(self) -> int:
-        return sum(fact.size for fact in self.facts)
-
-    @property
-    def columns(self) -> Columns:
-        """The features that occur."""
-        return reduce(Columns.joined, [fact.features for fact in self.facts])
-
-    @property
-    def ids(self) -> np.ndarray:
-        """The labels that occur, ascending."""
-        return reduce(np.union1d, [fact.ids for fact in self.facts])
-
-    def annotations(self) -> np.ndarray:
-        """Count the annotations of each label: int, shape (q,)."""
-        ids = self.ids
-        annotations = np.zeros(len(ids), int)
-        for fact in self.facts:
-            annotations[np.searchsorted(ids, fact.ids)] += fact.annotations
-        return annotations
+        return sum(self.sizes)
 
 
 def read_files(executor: DaskExecutor, files: Sequence[str], reading: Reading, run: Run) -> Collection:
@@ -151,14 +127,15 @@ def read_files(executor: DaskExecutor, files: Sequence[str], reading: Reading, r
         )
     with run.step("reading data", len(files)) as tick:
         data = [executor.submit(_read_unchanged, file, state, reading, run.on_a_worker()) for file, state in states]
-        facts = [executor.submit(_facts_of, one) for one in data]
-        collection = Collection(executor, data, executor.gather(facts, tick))
-    q = len(collection.ids)
-    if not q:
+        facts = executor.gather([executor.submit(_facts_of, one) for one in data], tick)
+    sizes, ids_of_parts, counts, columns, squares = zip(*facts, strict=True)
+    ids, places = np.unique(np.concatenate(ids_of_parts), return_inverse=True)
+    annotations = np.bincount(places, np.concatenate(counts)).astype(int)
+    if not (q := len(ids)):
         raise no_labels(as_one(files))
     if q > FEW_LABELS:
         raise DataError(f"there are {q:,} labels, and a cluster learns at most {FEW_LABELS}: train on one machine")
-    return collection
+    return Collection(executor, data, sizes, ids, annotations, reduce(Columns.joined, columns), sum(squares))
 
 
 def _train_block(
@@ -224,7 +201,7 @@ def _seed(seed: int, number: int) -> int:
 class _Level:
     executor: DaskExecutor
     parts: list[Handle]  # of `PartRows`
-    sizes: list[int]  # instances of each part
+    sizes: list[list[int]]  # instances of each shard in each part
     start: LinearModel  # where all labels start
     rates: np.ndarray
     settings: sgd.Settings
@@ -235,8 +212,8 @@ class _Level:
 
         Returns: the model; `held_out`: handles of the results of `_predict` for each part.
         """
-        shards = [shard for shard in range(_SHARDS) if self._size(shard)]
-        n_held = leading([range(self._size(shard)) for shard in shards], enough)
+        shards = [shard for shard, of_parts in enumerate(self.sizes) if any(of_parts)]
+        n_held = leading([range(size) for size in self._sizes(shards)], enough)
         whole: list[Handle] = []
         without: list[list[Handle]] = [[] for _ in range(n_held)]
         for block in sgd.label_blocks(len(self.rates), self.run):
@@ -267,11 +244,11 @@ class _Level:
 
     def _through(self, shard: int, round_: int, block: slice, model: Handle, shards: Sequence[int]) -> Handle:
         """Train the model of a shard on its instances in each part; each shard starts at a different part."""
-        n, seen = sum(map(self._size, shards)), round_ * self._size(shard)
+        n, seen = sum(self._sizes(shards)), round_ * sum(self.sizes[shard])
         settings = replace(self.settings, epochs=1, eta0=self.settings.eta0 * float(np.sqrt(len(shards))))
         first = (shard * len(self.parts)) // _SHARDS
         for number in [*range(first, len(self.parts)), *range(first)]:
-            if size := _size_of_shard(shard, self.sizes[number]):
+            if size := self.sizes[shard][number]:
                 of_part = replace(settings, cost=settings.cost * n / size)  # lambda is defined for n instances
                 arguments = (shard, round_), block, self.rates, of_part, model, seen, self.run.on_a_worker()
                 model = self.executor.submit(_train_block, self.parts[number], *arguments)
@@ -279,14 +256,14 @@ class _Level:
         return model
 
     def _mean(self, models: list[Handle], shards: Sequence[int]) -> Handle:
-        return self.executor.submit(_mean, models, list(map(self._size, shards)))
+        return self.executor.submit(_mean, models, self._sizes(shards))
 
-    def _size(self, shard: int) -> int:
-        return sum(_size_of_shard(shard, size) for size in self.sizes)
+    def _sizes(self, shards: Sequence[int]) -> list[int]:
+        return [sum(self.sizes[shard]) for shard in shards]
 
     def compared(self, held_out: list[Handle], sample: int) -> HeldOut:
         """Fetch predictions for a sample of the predicted instances, and the labels to compare them with."""
-        submit, share = self.executor.submit, min(sample / sum(self.sizes), 1.0)
+        submit, share = self.executor.submit, min(sample / sum(map(sum, self.sizes)), 1.0)
         fetched = self.executor.gather(
             [submit(_drawn, part, of_part, share) for part, of_part in zip(self.parts, held_out, strict=True)]
         )
@@ -299,10 +276,6 @@ class _Level:
         """Return the next level, which also learns from this level's predictions."""
         of_parts = zip(self.parts, held_out, strict=True)
         return replace(self, parts=[self.executor.submit(_above, *of_part, calibration, scale) for of_part in of_parts])
-
-
-def _size_of_shard(shard: int, size: int) -> int:
-    return len(range(shard, size, _SHARDS))
 
 
 def train_by_workers(collection: Collection, options: Options, run: Run) -> tuple[StackedModel, TrainingResult]:
@@ -321,15 +294,14 @@ def train_by_workers(collection: Collection, options: Options, run: Run) -> tupl
         return train(fetched, options, run)
     submit, seeds = collection.executor.submit, (_seed(run.seed, number) for number in range(len(collection.data)))
     parts = [submit(_place, data, ids, columns, seed) for data, seed in zip(collection.data, seeds, strict=True)]
-    sizes = [fact.size for fact in collection.facts]
+    sizes = [[len(range(shard, size, _SHARDS)) for size in collection.sizes] for shard in range(_SHARDS)]
     collection.data.clear()  # so that the workers can release them
     sample = Instances.of(fetched, columns)
     epochs = options.epochs or sgd.default_epochs(n, sample.features.coherence)
     chosen = choose_hyper_parameters(sample, replace(options, epochs=epochs, loss=DEFAULT), run)
     if options.eta0 is None and options.cost is None:
         chosen = replace(chosen, settings=step_for_all(chosen.settings, len(sample) / n))
-    scale = scale_of_predictions(sum(fact.squares for fact in collection.facts) / n or 1.0)
-    annotations = collection.annotations()
+    scale, annotations = scale_of_predictions(collection.squares / n or 1.0), collection.annotations
     bias = sgd.initial_bias(annotations / chosen.c.astype(np.float32), np.full(len(ids), n))
     start = LinearModel(np.empty((0, len(ids)), np.float32), bias)
     level = _Level(collection.executor, parts, sizes, start, chosen.c, chosen.settings, run)
@@ -346,7 +318,7 @@ def train_by_workers(collection: Collection, options: Options, run: Run) -> tupl
 
 
 def _fetched(collection: Collection, rows: np.ndarray, run: Run) -> Problem:
-    starts = np.cumsum([0, *(fact.size for fact in collection.facts)])
+    starts = np.cumsum([0, *collection.sizes])
     wanted = pairwise(np.searchsorted(rows, starts))
     with run.step("fetching the sample"):
         picked = [

@@ -532,7 +532,7 @@ class ClusterData(TrainingData):
     @cached_property
     def annotations(self) -> np.ndarray:
         """The number of instances annotated with each label."""
-        return self.collection.annotations()
+        return self.collection.annotations
 
     def true_labels(self, chosen: HyperParameters) -> np.ndarray:
         """Estimate the number of instances with each label, from the label frequency."""
@@ -540,4 +540,4 @@ class ClusterData(TrainingData):
 
     def work(self) -> dict[str, int]:
         """Return the number of parts and workers of the training, while the cluster is connected."""
-        return {"parts": len(self.collection.facts), "workers": self.collection.executor.workers}
+        return {"parts": len(self.collection.sizes), "workers": self.collection.executor.workers}
