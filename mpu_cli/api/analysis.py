@@ -124,7 +124,7 @@ def estimate_c(
     assert estimate is not None  # c has no other source here
     warn_of(estimates, annotations)
     if per_label:
-        each = scored.singly(estimates).of_all(len(annotations.classes), annotations.columns, estimate.c)
+        each = scored.singly(estimates).of_all(annotations.named.matrix.shape[1], annotations.columns, estimate.c)
         return replace(each, c=each.c * np.nan, intervals=each.intervals * np.nan) if estimate.label_cap else each
     if estimate.label_cap:
         estimate = replace(estimate, c=np.nan, interval=(np.nan, np.nan))

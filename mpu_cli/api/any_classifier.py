@@ -234,7 +234,7 @@ class IncompleteLabelClassifier(MetaEstimatorMixin, LabelSetsMixin, BaseEstimato
         verified = {"reviewed": reviewed, "fully_labelled": fully_labelled, "ignored": ignored, "sampled": sampled}
         annotations = arrays.Annotations.of(named, groups=groups, same_fold=same_fold, **verified)
         given = {name: getattr(self, name) for name in ("c", "threshold", "folds", "random_state")}
-        options, run = settings_of(MPUClassifier(**given), annotations, named)
+        options, run = settings_of(MPUClassifier(**given), annotations)
         (matrix,) = indexable(X)
         evidence, learned, scale, held_out_scores = self._by_scores(matrix, annotations, options, run)
         if any(_method(part) == "predict" for model in learned for part in _parts(model)):

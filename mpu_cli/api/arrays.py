@@ -27,7 +27,7 @@ class Annotations(Problem):
     """The annotations of the learnable labels, with one empty feature until `replace` sets the features."""
 
     columns: np.ndarray  # int, shape (q,): the columns of these labels in the caller's matrix
-    classes: np.ndarray  # the names of all columns of that matrix
+    named: "Named"  # that matrix
 
     @classmethod
     def of_matrix(cls, y: Any, **checked: Any) -> "Annotations":
@@ -39,7 +39,7 @@ class Annotations(Problem):
 
     def shown(self, k: int) -> str:
         """Return the name of a label for messages."""
-        return str(self.classes[self.columns[k]])
+        return str(self.named.of_columns[self.columns[k]])
 
     def of_labels(self, values: np.ndarray) -> np.ndarray:
         """Select the columns of these labels from all of the caller's columns."""
@@ -48,13 +48,13 @@ class Annotations(Problem):
     def of_scores(self, values: Any, y: Any, name: str = "scores") -> np.ndarray:
         """Check that all cells of y have scores from 0 to 1, and return these labels' columns: float32, n x q."""
         given = from_0_to_1(in_order_of(columns_of(y), values, name), name)
-        if given.shape != (shape := (self.labels.shape[0], len(self.classes))):
+        if given.shape != (shape := self.named.matrix.shape):
             raise DataError(f"{name} have shape {given.shape}, and y has {shape}")
         return self.of_labels(given)
 
     def widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
         """Spread columns of the learnable labels over all of the caller's columns; fill the others with a number."""
-        return widened(values, self.columns, len(self.classes), absent)
+        return widened(values, self.columns, self.named.matrix.shape[1], absent)
 
     @classmethod
     def of(  # noqa: PLR0913 - the arguments of `fit`
@@ -115,7 +115,7 @@ class Annotations(Problem):
             csr_array((n, 1), dtype=np.float32),
             labels,
             columns=columns,
-            classes=named.of_columns,
+            named=named,
             verified=verified,
             sampled=np.flatnonzero(drawn) if drawn.any() else None,
             answers=answers,

@@ -25,7 +25,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from mpu_cli import bundle
 from mpu_cli.api import arrays
-from mpu_cli.api.arrays import Annotations, Named
+from mpu_cli.api.arrays import Annotations
 from mpu_cli.bundle.predicting import reaching
 from mpu_cli.core import stacking
 from mpu_cli.core.features import Columns
@@ -102,27 +102,26 @@ def chosen(declaration: type[Chosen], given: Mapping[str, Any]) -> Chosen:
     return declaration(**{name: DECLARED[name].check(given[name]) for name in options_of(declaration) if name in given})
 
 
-def settings_of(estimator: Any, annotations: Annotations, named: Named | None = None) -> tuple[Options, Run]:
+def settings_of(estimator: Any, annotations: Annotations) -> tuple[Options, Run]:
     """Check an estimator's parameters; return its options, with c for the learned labels, and the run.
 
-    `named`: the labels, whose names may be the keys of c; c is 1 if each instance has one of them.
+    The names of labels may be the keys of c; c is 1 if each instance has one of several classes.
     Raises DataError (a parameter has the wrong type or is out of range, or the annotations contradict c).
     """
     step = _saying if checked(Integer(0), "verbose", int(estimator.verbose)) else no_observer
     given = {name: getattr(estimator, option.name) for name, option in DECLARED.items()}
-    if named is not None:
-        classes = named.of_columns
-        given["c"] = in_order_of(classes, c := given["c"], "c", "the classes")
-        if isinstance(c, Mapping):
-            if unknown := c.keys() - set(classes.tolist()):
-                raise DataError(f"c has a number for {min(unknown, key=str)!r}, which is not among the classes")
-            given["c"] = [c.get(name, np.nan) for name in classes.tolist()]
+    classes = annotations.named.of_columns.tolist()
+    given["c"] = in_order_of(classes, c := given["c"], "c", "the classes")
+    if isinstance(c, Mapping):
+        if unknown := c.keys() - set(classes):
+            raise DataError(f"c has a number for {min(unknown, key=str)!r}, which is not among the classes")
+        given["c"] = [c.get(name, np.nan) for name in classes]
     options, run = chosen(Options, given), replace(chosen(Run, given), step=step)
     if annotations.label_features is None and options.needs_label_features:
         weight = f"prior is {options.prior}, the weight of the features of labels, and there are none"
         raise DataError(f"{weight}: give label_features to fit, or leave prior at 'auto'")
     rates: Any = options.c
-    if named is not None and named.has_one_dimension and named.matrix.shape[1] > 1:  # no label is missing
+    if annotations.named.has_one_dimension and len(classes) > 1:  # no label is missing
         rates = 1.0
     if rates is not None:
         of_labels = learned_rates(rates, annotations)
@@ -142,7 +141,7 @@ def learned_rates(c: Any, annotations: Annotations) -> np.ndarray:
 
     DataError if the annotations contradict c.
     """
-    width = len(annotations.classes)
+    width = annotations.named.matrix.shape[1]
     if np.ndim(c) and np.shape(c) != (width,):
         raise DataError(
             f"c has shape {np.shape(c)}, and y has {counted(width, 'label')}: give one number, or one for each"
@@ -444,7 +443,7 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         annotations = arrays.Annotations.of(named, numbers, **arguments)
         columns = annotations.columns
         ids = columns + 1 if numbers is None else numbers[columns]
-        options, run = settings_of(self, annotations, named)
+        options, run = settings_of(self, annotations)
         names = getattr(fresh, "feature_names_in_", None)
         data = TrainingData.extended(annotations, features=features, ids=ids, feature_names=names)
         predictor, result = stacking.train(data, options, run)
