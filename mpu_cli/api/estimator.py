@@ -38,7 +38,7 @@ from mpu_cli.core.sample import Estimates
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import DataError, MpuWarning, counted
-from mpu_cli.evaluation.metrics import corrected
+from mpu_cli.evaluation.metrics import precision_recall_f1
 from mpu_cli.inputs.training_data import TrainingData, cautions_of
 from mpu_cli.people import suggestions
 from mpu_cli.people.posteriors import Choice, Evidence, Scored
@@ -264,7 +264,7 @@ class LabelSetsMixin(ClassifierMixin):
         weights = _check_sample_weight(sample_weight, truth, ensure_non_negative=True)
         both = csr_array(truth.multiply(predicted))
         hits, positives, annotated = (weights @ np.diff(labels.indptr) for labels in (both, predicted, truth))
-        return float(corrected(hits, positives, annotated, checked(FREQUENCY, "c", c)).f1)
+        return float(precision_recall_f1(hits, positives, annotated, checked(FREQUENCY, "c", c)).f1)
 
     def _best_class(self, p: np.ndarray) -> np.ndarray:
         numbers = p.argmax(axis=1) if p.shape[1] > 1 else (p[:, 0] >= self.thresholds_[0]).astype(int)

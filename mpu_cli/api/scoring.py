@@ -71,9 +71,7 @@ def corrected_metrics(
     predicted = indicator(options.in_order_of(options.columns_of(y_true), y_pred, "y_pred"), "y_pred")
     truth, predicted, _ = arrays.compared(y_true, "y_true", predicted, "y_pred has", ignored)
     weighted = _weighted(truth, options.columns_of(y_true), c)
-    sizes = [np.bincount(predicted.indices, minlength=truth.shape[1]), weighted.sum(axis=0)]
-    occurring = np.flatnonzero((sizes[0] > 0) | (sizes[1] > 0))
-    counts = Counts.of([(weighted, predicted)], labels=occurring)
+    counts = Counts.of([(weighted, predicted)], labels=np.union1d(weighted.indices, predicted.indices))
     sums = (part.sum(axis=0)[:-1] for part in (counts.hits, counts.predicted, counts.truth))
     found: dict[str, Any] = metrics.estimates(*sums)
     return found | ({"intervals": bootstrap_intervals(counts, incomplete=True)} if intervals else {})
@@ -179,16 +177,19 @@ def ranking_metrics(
     if not cutoffs:
         raise DataError("k is empty: give at least one cut-off, such as 5")
     known = slice(None) if unknown is None else np.flatnonzero(np.diff(unknown.indptr) < truth.shape[1])
-    plain, weighted = RankingMetrics(cutoffs), PropensityScoredMetrics(cutoffs)
+    plain = RankingMetrics(cutoffs)
     plain.add(truth[known], listed[known])
     found = plain.results()
+
+    def weighted(rates: ArrayLike, name: str) -> PropensityScoredMetrics:
+        metrics = PropensityScoredMetrics(cutoffs)
+        metrics.add(_weighted(truth, options.columns_of(y_true), rates, name)[known], listed[known])
+        return metrics
+
     if propensities is not None:
-        weighted.add(_weighted(truth, options.columns_of(y_true), propensities, "propensities")[known], listed[known])
-        found |= weighted.results()
+        found |= weighted(propensities, "propensities").results()
     if c is not None:
-        corrected = PropensityScoredMetrics(cutoffs)
-        corrected.add(_weighted(truth, options.columns_of(y_true), c)[known], listed[known])
-        found |= {f"corrected_{name}": value for name, value in corrected.corrected().items()}
+        found |= {f"corrected_{name}": value for name, value in weighted(c, "c").corrected().items()}
     return found
 
 

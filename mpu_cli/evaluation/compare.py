@@ -21,9 +21,9 @@ from mpu_cli.evaluation.metrics import (
     LabelSetMetrics,
     Propensities,
     PropensityScoredMetrics,
+    Quality,
     RankingMetrics,
     Reliability,
-    corrected,
     divide,
     entries_in,
     gains_at,
@@ -179,8 +179,7 @@ def metric_names(ks: Sequence[int]) -> list[str]:
 
 _REPLICATES = 1000
 _DRAWN = 1 << 22  # numbers in memory at a time, of a few samples
-_QUALITY = ("precision", "recall", "f1")
-SET_METRICS = tuple(f"{average}_{name}" for average in ("micro", "macro") for name in _QUALITY)
+SET_METRICS = tuple(f"{average}_{name}" for average in ("micro", "macro") for name in Quality._fields)
 SAMPLES_F1 = "samples_f1"
 
 
@@ -230,7 +229,7 @@ class Counts:
         recall and F1 are estimated, for complete labels; macro-precision may exceed 1.
         """
         counted = [(counts.T @ weights.T).T for counts in (self.hits, self.predicted, self.truth)]
-        micro = corrected(*(part.sum(axis=1) for part in counted))
+        micro = precision_recall_f1(*(part.sum(axis=1) for part in counted))
         macro = [divide(value.sum(axis=1), value.shape[1]) for value in of_labels(*(part[:, :-1] for part in counted))]
         values = dict(zip(SET_METRICS, (*micro, *macro), strict=True))
         if not incomplete:
@@ -251,12 +250,6 @@ class Difference:
     low: float
     high: float
 
-    @classmethod
-    def between(cls, first: float, other: float, margin: float) -> "Difference":
-        """Return the difference of two values of a metric; its interval, with this margin, is clipped to [-1, 1]."""
-        value = other - first
-        return cls(value, max(value - margin, -1.0), min(value + margin, 1.0))
-
     @property
     def is_sure(self) -> bool:
         """Whether the interval does not contain 0."""
@@ -275,13 +268,13 @@ def compare(
     the rare labels, so their macro averages are not centred on the macro average of all instances.
     """
     ones = np.ones((1, every[0].truth.shape[0]))
-    found = [one.metrics(ones, incomplete) for one in every]
-    metrics = [{name: min(float(value[0]), 1.0) for name, value in one.items()} for one in found]
+    metrics = [
+        {name: min(float(value[0]), 1.0) for name, value in one.metrics(ones, incomplete).items()} for one in every
+    ]
     differences = []
     for own, deviations in zip(metrics[1:], _deviations(every, incomplete, seed)[1:], strict=True):
-        margins = {name: Z_95 * deviation for name, deviation in deviations.items()}
-        common = (name for name in own if name in margins)
-        differences.append({name: Difference.between(metrics[0][name], own[name], margins[name]) for name in common})
+        found = {name: (own[name] - metrics[0][name], Z_95 * deviations[name]) for name in own if name in deviations}
+        differences.append({name: Difference(d, max(d - m, -1.0), min(d + m, 1.0)) for name, (d, m) in found.items()})
     return metrics, differences
 
 

@@ -75,12 +75,25 @@ class Quality(NamedTuple):
     f1: np.ndarray
 
 
-def precision_recall_f1(true_positives: np.ndarray, predicted: np.ndarray, support: np.ndarray) -> Quality:
-    """Return precision, recall and F1 from numbers of labels: both predicted and true; predicted; true."""
-    precision = divide(true_positives, predicted)
-    recall = divide(true_positives, support)
-    f1 = np.asarray(f1_score(np.asarray(true_positives), np.asarray(predicted), support))
-    return Quality(precision, recall, f1)
+def precision_recall_f1(
+    hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c: float | np.ndarray = 1.0
+) -> Quality:
+    """Return precision, clipped to 1, recall and F1: on incomplete labels, estimates of those on complete ones.
+
+    `hits`, `predicted`, `annotated`: numbers of labels: both predicted and annotated; predicted; annotated.
+    `c`: label frequency, in (0, 1]; 1 if labels are complete, or each annotation was counted as 1 / c true labels.
+
+    Examples
+    --------
+    100 labels are predicted, and 40 of the 50 annotated ones are among them. Half of the true labels are annotated.
+
+    >>> estimate = precision_recall_f1(hits=40, predicted=100, annotated=50, c=0.5)
+    >>> print(f"{estimate.precision:.2f} {estimate.recall:.2f} {estimate.f1:.2f}")
+    0.80 0.80 0.80
+    """
+    predicted = np.maximum(np.multiply(predicted, c), hits)
+    f1 = np.asarray(f1_score(np.asarray(hits), predicted, annotated))
+    return Quality(divide(hits, predicted), divide(hits, annotated), f1)
 
 
 def entries_in(matrix: csr_array, other: csr_array) -> np.ndarray:
@@ -130,43 +143,27 @@ class LabelSetMetrics:
 
         ``samples`` is the average over instances.
         """
-        counts = self.true_positives, self.predicted, self.support
-        averages = {
-            "micro": precision_recall_f1(*(count.sum() for count in counts)),
-            "macro": [divide(x.sum(), len(x)) for x in precision_recall_f1(*counts)],
-            "samples": divide(self._of_instances, self.instances),
-        }
-        results = {
-            f"{average}_{name}": float(value)
-            for average, values in averages.items()
-            for name, value in zip(("precision", "recall", "f1"), values, strict=True)
-        }
+        results = averages(self.true_positives, self.predicted, self.support)
+        of_instances = divide(self._of_instances, self.instances).tolist()
+        results |= zip((f"samples_{name}" for name in Quality._fields), of_instances, strict=True)
         wrong = self.predicted.sum() + self.support.sum() - 2 * self.true_positives.sum()
         results["hamming_loss"] = float(divide(wrong, self.instances * len(self.labels)))
         results["subset_accuracy"] = float(divide(self._exact, self.instances))
         return results
 
 
-def corrected(hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c: float | np.ndarray = 1.0) -> Quality:
-    """Estimate precision, clipped to 1, recall and F1 on complete labels; 0 if the denominator is 0.
-
-    `hits`, `predicted`, `annotated`: numbers of labels: both predicted and annotated; predicted; annotated.
-    `c`: label frequency, in (0, 1]; 1 if each annotation was counted as 1 / c true labels.
-
-    Examples
-    --------
-    100 labels are predicted, and 40 of the 50 annotated ones are among them. Half of the true labels are annotated.
-
-    >>> estimate = corrected(hits=40, predicted=100, annotated=50, c=0.5)
-    >>> print(f"{estimate.precision:.2f} {estimate.recall:.2f} {estimate.f1:.2f}")
-    0.80 0.80 0.80
-    """
-    return precision_recall_f1(hits, np.maximum(np.multiply(predicted, c), hits), annotated)
-
-
 def of_labels(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> Quality:
-    """Return `corrected` for macro averages: only the mean of precisions is clipped, as each would make it too low."""
-    return corrected(hits, predicted, true)._replace(precision=divide(hits, predicted))
+    """Return values for macro averages: only the mean of precisions is clipped, as each would make it too low."""
+    return precision_recall_f1(hits, predicted, true)._replace(precision=divide(hits, predicted))
+
+
+def averages(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> dict[str, float]:
+    """Return ``{micro,macro}_{precision,recall,f1}`` from counts, shape (q,): true and predicted, predicted, true."""
+    micro, macro = precision_recall_f1(hits.sum(), predicted.sum(), true.sum()), of_labels(hits, predicted, true)
+    return {
+        **{f"micro_{name}": float(value) for name, value in micro._asdict().items()},
+        **{f"macro_{name}": min(float(divide(value.sum(), len(hits))), 1.0) for name, value in macro._asdict().items()},
+    }
 
 
 def corrected_metrics(counts: LabelSetMetrics, c: float | np.ndarray) -> dict[str, float | bool | int]:
@@ -178,15 +175,12 @@ def estimates(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> dict
     """Estimate metrics on complete labels from counts, shape (q,), for labels that are annotated or predicted.
 
     `hits`, `predicted`, `true`: true and predicted, predicted, true; the first and the last are estimates.
-    Returns: ``{micro,macro}_{precision,recall,f1}``; ``clipped``: whether the micro-averaged precision exceeded 1 and
-    was clipped, a sign that c is too small; ``clipped_labels``: for how many labels precision exceeds 1.
+    Returns: `averages`; ``clipped``: whether the micro-averaged precision exceeded 1 and was clipped, a sign that c is
+    too small; ``clipped_labels``: for how many labels precision exceeds 1.
     """
-    micro, macro = corrected(hits.sum(), predicted.sum(), true.sum()), of_labels(hits, predicted, true)
-    return {
-        **{f"micro_{name}": float(value) for name, value in micro._asdict().items()},
-        **{f"macro_{name}": min(float(divide(value.sum(), len(hits))), 1.0) for name, value in macro._asdict().items()},
+    return averages(hits, predicted, true) | {
         "clipped": bool(divide(hits.sum(), predicted.sum()) > 1),
-        "clipped_labels": int(np.count_nonzero(macro.precision > 1)),
+        "clipped_labels": int(np.count_nonzero(divide(hits, predicted) > 1)),
     }
 
 

@@ -9,9 +9,9 @@ from mpu_cli.evaluation.metrics import (
     Propensities,
     PropensityScoredMetrics,
     RankingMetrics,
-    corrected,
     corrected_metrics,
     jain_propensities,
+    precision_recall_f1,
 )
 from tests.evaluation.comparing import measured
 from tests.golden import refused
@@ -31,7 +31,7 @@ def test_c_of_one_changes_nothing():
 
 
 def test_precision_above_one_is_cut():
-    estimate = corrected(np.array([3, 3]), np.array([4, 6]), np.array([6, 6]), c=0.5)
+    estimate = precision_recall_f1(np.array([3, 3]), np.array([4, 6]), np.array([6, 6]), c=0.5)
     assert (estimate.precision.tolist(), estimate.recall.tolist()) == ([1, 1], [0.5, 0.5])
     assert estimate.f1 == pytest.approx([2 / 3, 2 / 3])
     found = api_metrics([[1, 1], [1, 1], [0, 1]], [[1, 0], [0, 1], [0, 0]], c=0.5, intervals=True)

@@ -28,7 +28,7 @@ from mpu_cli.errors import (
     without_secrets,
 )
 from mpu_cli.evaluation import compare
-from mpu_cli.evaluation.metrics import LabelSetMetrics, Propensities, corrected, corrected_metrics, precision_recall_f1
+from mpu_cli.evaluation.metrics import LabelSetMetrics, Propensities, corrected_metrics, precision_recall_f1
 from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.names.label_names import NAMELESS, LabelNames
 from mpu_cli.names.naming import Naming
@@ -354,7 +354,7 @@ def per_label_report(
     columns |= {"support": counts.support.tolist(), "predicted": counts.predicted.tolist()}
     columns |= {name: values.tolist() for name, values in precision_recall_f1(*per_label)._asdict().items()}
     if c is not None:
-        quality = {name: values.tolist() for name, values in corrected(*per_label, c)._asdict().items()}
+        quality = {name: values.tolist() for name, values in precision_recall_f1(*per_label, c)._asdict().items()}
         columns["corrected"] = rows_of(quality)
     return rows_of(columns)
 
