@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from mpu_cli import __version__
+from mpu_cli.cli.messages import json_option
 from mpu_cli.cli.options import (
     FILE,
     KNOWLEDGE,
@@ -21,7 +22,6 @@ from mpu_cli.cli.options import (
     Parsed,
     command,
     declared_options,
-    json_option,
     label_features_option,
     names_options,
     option,
@@ -55,10 +55,7 @@ from mpu_cli.text.records import FORMATS, ID, SEPARATOR, TAGS, TEXT
 
 _HOST = re.compile(r"[\w.-]+|[\da-fA-F.]*:[\da-fA-F.]*:[\da-fA-F:.]*", re.ASCII)  # or an IPv6 address
 _cluster_option = option(
-    "--cluster ADDRESS",
-    Parsed("cluster", Address.parse),
-    f"Use a Dask cluster: {EXPECTED}. Needs the extra `cluster`.",
-    name="on",
+    "--cluster ADDRESS", Parsed("cluster", Address.parse), f"Use a Dask cluster: {EXPECTED}. Needs the extra `cluster`."
 )
 
 
@@ -71,12 +68,12 @@ _cluster_option = option(
         FILE,
         "Also add undecided suggestions of this file with at least --min-probability.",
     ),
-    option("--min-probability", PROBABILITY, "Lowest probability of added suggestions.", name="least"),
-    option("--yes", bool, "Add suggestions even if fewer than 20 were decided.", name="is_sure"),
-    option("--remove-rejected", bool, "Remove the tags that were rejected.", name="remove"),
+    option("--min-probability", PROBABILITY, "Lowest probability of added suggestions."),
+    option("--yes", bool, "Add suggestions even if fewer than 20 were decided."),
+    option("--remove-rejected", bool, "Remove the tags that were rejected."),
     option("--fill-implied", bool, "Also add the broader tags that the tags of a record imply."),
     option("--data FILE", FILE, "Data file that `mpu vectorize` made from RECORDS. Default: the one beside it."),
-    option("--format", FORMATS, "Format of RECORDS.  [default: by its name]", name="form"),
+    option("--format", FORMATS, "Format of RECORDS.  [default: by its name]"),
     reading_options,
     json_option,
 )
@@ -197,7 +194,6 @@ def _least(text: str) -> tuple[str, float]:
         "--metrics NAMES",
         Parsed("names", lambda text: tuple(text.split(","))),
         "Report only these metrics, separated by commas.",
-        name="names",
     ),
     option("--per-label", bool, "Also report precision, recall and F1 per label."),
     names_options,
@@ -210,7 +206,6 @@ def _least(text: str) -> tuple[str, float]:
         "--k NUMBERS",
         _list_of("numbers", Integer(1, MAX_ID + 1), "1,3,5"),
         "Cut-offs of metrics at k.",
-        name="ks",
         default="1,3,5",
     ),
     option(
@@ -303,7 +298,6 @@ def methods_of(text: str) -> tuple[str, ...]:
         "--format",
         ("png", "svg", "pdf"),
         "Format of the figures; can be repeated.",
-        name="formats",
         multiple=True,
         default=("png", "svg"),
     ),
@@ -331,7 +325,6 @@ def experiment() -> None:
         "--label NAME",
         str,
         "Also show this label: its frequency, threshold, weights and links to other labels. Can be repeated.",
-        name="labels",
         multiple=True,
     ),
     option("--top N", Integer(0), "With --label: list at most N features and links in each direction.", default=10),
@@ -355,14 +348,8 @@ def info() -> None:
 @command(
     click.Argument(["model"], type=PATH),
     click.Argument(["sources"], metavar="[FILE]...", nargs=-1, type=FILE),
-    option(
-        "--text TEXT",
-        str,
-        "Predict the labels of this text instead of FILE. Can be repeated.",
-        name="texts",
-        multiple=True,
-    ),
-    option("--text-format", FORMATS, "FILE contains texts in this format. Default: by its suffix.", name="text_form"),
+    option("--text TEXT", str, "Predict the labels of this text instead of FILE. Can be repeated.", multiple=True),
+    option("--text-format", FORMATS, "FILE contains texts in this format. Default: by its suffix."),
     option(
         "-o, --output OUT",
         FILE,
@@ -375,7 +362,6 @@ def info() -> None:
         ("labels", "scores", "both", "jsonl", "tsv"),
         "labels: 3,7. scores: 3:0.91 7:0.5, most probable first. both: 3 3:0.91 7:0.5. jsonl, tsv: ids, label names "
         "and probabilities.",
-        name="form",
         default="labels",
     ),
     option(
@@ -416,7 +402,7 @@ def predict() -> None:
 
 @command(
     option("-o, --output PAGE.html", PATH, "The page.", required=True),
-    option("--csv FILE", PATH, "Also write the numbers of the page to FILE.", name="table"),
+    option("--csv FILE", PATH, "Also write the numbers of the page to FILE."),
     option("--top N", Integer(1, MOST_INSTANCES), "List the N most probable missing labels.", default=50),
     run_options("seed", "jobs", "kernel"),
     training_files(scores_option),
@@ -448,11 +434,7 @@ def report() -> None:
         "else the features with the largest values.",
     ),
     option(
-        "--text-field NAME",
-        str,
-        "Field of --text to show; the first one is the title. Can be repeated.",
-        name="text_fields",
-        multiple=True,
+        "--text-field NAME", str, "Field of --text to show; the first one is the title. Can be repeated.", multiple=True
     ),
     option("--link URL", str, "Link to each record: https://... with {id} in place of its id."),
     names_options,
@@ -527,7 +509,6 @@ def serve() -> None:
         "-o, --output",
         FILE,
         "Write the list, or the filled-in data, to this file. Default: standard output.",
-        name="target",
         default="-",
         show_default=False,
     ),
@@ -535,7 +516,6 @@ def serve() -> None:
         "--format",
         ("list", "svm"),
         "list: a review file of missing labels, most probable first. svm: FILE with the missing labels filled in.",
-        name="form",
         default="list",
     ),
     option("--top N", Integer(1, MOST_INSTANCES), "List the N most probable."),
@@ -551,12 +531,12 @@ def serve() -> None:
     training_files(label_features_option, scores_option),
     json_option,
     groups={
-        "Common options": "output format top min_probability per_instance questions c levels labels reviewed jobs seed "
+        "Common options": "output format top min-probability per-instance questions c levels labels reviewed jobs seed "
         "json quiet help",
-        "What is listed": "only exclude fill_implied why",
+        "What is listed": "only exclude fill-implied why",
         "Learning": f"{LEARNING} scores",
         "Knowledge about labels": KNOWLEDGE,
-        "Input and output": "implicit_values log_format verbose accept_warning",
+        "Input and output": "implicit-values log-format verbose accept-warning",
     },
 )
 def suggest() -> None:
@@ -596,7 +576,6 @@ def suggest() -> None:
                 FILE,
                 "Replace the model only if the new one is not worse on TEST.svm, which has complete labels; otherwise "
                 "exit with status 3.",
-                name="test",
             ),
             *declared_options(Acceptance),
         ),
@@ -609,8 +588,8 @@ def suggest() -> None:
         "Common options": "output c levels labels reviewed jobs seed json quiet help",
         "Learning": f"{LEARNING} threshold cluster",
         "Knowledge about labels": KNOWLEDGE,
-        "Replacing the model": "accept_on accept_metric keep",
-        "Input and output": "implicit_values oof history log_format verbose accept_warning",
+        "Replacing the model": "accept-on accept-metric keep",
+        "Input and output": "implicit-values oof history log-format verbose accept-warning",
     },
     epilog="FILE is a LIBSVM multi-label file, plain or compressed, or - for standard input. Several FILEs are read as "
     "one. The new model replaces an existing one only when it is complete.",
@@ -636,9 +615,7 @@ def train() -> None:
         "Data file to write. The vectoriser, names and ids go to a directory beside it: news.text beside news.svm.",
         required=True,
     ),
-    option(
-        "--format", FORMATS, "Format of TEXTS; annif: a document corpus of Annif. Default: by its suffix.", name="form"
-    ),
+    option("--format", FORMATS, "Format of TEXTS; annif: a document corpus of Annif. Default: by its suffix."),
     option(
         "--text FIELD", str, f"Field with the text. Can be repeated, title first.  [default: {TEXT}]", multiple=True
     ),

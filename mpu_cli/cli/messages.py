@@ -32,7 +32,6 @@ from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import STDERR, STDIN, STDOUT, ReadFile, reads_counted
 from mpu_cli.runtime.run import Bytes
 
-_QUIET, _NORMAL, _VERBOSE = -1, 0, 1
 QUESTIONS = "mpu suggest FILE --questions 40"
 _WIDE, _TIMES = 0.2, 2.0  # an interval of c is wide from this width, or ratio of its ends
 _MOST_LISTED = 20  # items of a list
@@ -43,22 +42,30 @@ _MOST_WARNINGS = 1000  # in a report; a service may warn for years
 class _Manner:
     """How this process prints messages. Not in click's context, which belongs to one thread: workers print too."""
 
-    verbosity: int = _NORMAL
-    as_json: bool = False
-    warnings: list[str] = field(default_factory=list)
+    log_format: str = "text"  # this and the following are values of options
+    quiet: bool = False
+    verbose: bool = False
+    accept_warning: tuple[str, ...] = ()
+    json: bool = False
     context: click.Context | None = None  # of the command, once its options are read
-    accepted: tuple[str, ...] = ()  # words in warnings that the user knows and accepts
+    warnings: list[str] = field(default_factory=list)
     once: set[str] = field(default_factory=set)  # printed messages that must not be repeated
     with_time: bool = False  # whether text lines begin with the time, which JSON lines always contain
+
+    @property
+    def logs_json(self) -> bool:
+        """Whether messages are JSON."""
+        return self.log_format == "json"
 
 
 _manner = _Manner()
 
 
-def reset() -> None:
-    """Reset to text and normal verbosity, until options change that. Print the log of the library and of Python."""
+def reset(args: list[str]) -> None:
+    """Reset to normal verbosity, until the options are read from the arguments. Print the logs of libraries too."""
     global _manner
-    _manner = _Manner()
+    words = itertools.pairwise(word for argument in args for word in argument.split("=", 1))
+    _manner = _Manner("json" if ("--log-format", "json") in words else "text")
     signals.say = last_words
     logging.captureWarnings(True)
     for name in ("mpu_cli", "py.warnings", "uvicorn"):
@@ -68,26 +75,34 @@ def reset() -> None:
         logger.handlers = [_Spoken()]
 
 
-def message_options() -> list[click.Option]:
-    """Return ``-q``, ``-v``, ``--accept-warning`` and ``--log-format``; they are not passed on to the command."""
+def _remember(context: click.Context, option: click.Parameter, value: Any) -> None:
+    setattr(_manner, str(option.name), value)
+    _manner.context = context
 
-    def remember(context: click.Context, option: click.Parameter, value: Any) -> None:
-        if option.name == "log_format":
-            _manner.as_json, _manner.context = value == "json", context
-        elif option.name == "accept_warning":
-            _manner.accepted = tuple(filter(None, value))
-        elif value:
-            _manner.verbosity = _QUIET if option.name == "quiet" else _VERBOSE
 
-    option = partial(click.Option, callback=remember, expose_value=False)
-    form: dict[str, Any] = {"type": click.Choice(["text", "json"]), "default": "text", "show_default": True}
-    accepted = "Hide warnings that contain WORDS. Can be repeated."
-    return [
-        option(["-q", "--quiet"], is_flag=True, help="Print only warnings, errors and results."),
-        option(["-v", "--verbose"], is_flag=True, help="Print more messages."),
-        option(["--accept-warning"], multiple=True, metavar="WORDS", help=accepted),
-        option(["--log-format"], **form, is_eager=True, help="Format of messages on standard error."),
-    ]
+# These options are not passed on to the command.
+_option = partial(click.Option, callback=_remember, expose_value=False)
+MESSAGE_OPTIONS = [
+    _option(["-q", "--quiet"], is_flag=True, help="Print only warnings, errors and results."),
+    _option(["-v", "--verbose"], is_flag=True, help="Print more messages."),
+    _option(
+        ["--accept-warning"], multiple=True, metavar="WORDS", help="Hide warnings that contain WORDS. Can be repeated."
+    ),
+    _option(
+        ["--log-format"],
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        is_eager=True,
+        help="Format of messages on standard error.",
+    ),
+]
+json_option = _option(["--json"], is_flag=True, help="Print the report as JSON.")
+
+
+def reports_are_json() -> bool:
+    """Whether the user has set ``--json``."""
+    return _manner.json
 
 
 def show_times() -> None:
@@ -97,12 +112,12 @@ def show_times() -> None:
 
 def is_quiet() -> bool:
     """Whether the user has set ``--quiet``."""
-    return _manner.verbosity < _NORMAL
+    return _manner.quiet and not _manner.verbose
 
 
 def on_terminal() -> bool:
     """Whether standard error is a terminal that shows text, so that a line can be drawn there and removed."""
-    return sys.stderr.isatty() and not _manner.as_json and os.environ.get("TERM") != "dumb"
+    return sys.stderr.isatty() and not _manner.logs_json and os.environ.get("TERM") != "dumb"
 
 
 def error(message: str) -> None:
@@ -117,31 +132,31 @@ def warn(message: str, **counts: int) -> None:
     """
     if len(_manner.warnings) < _MOST_WARNINGS:
         _manner.warnings.append(for_terminal(without_secrets(message)))
-    if _manner.verbosity >= _VERBOSE or not any(words in message for words in _manner.accepted):
+    if _manner.verbose or not any(words and words in message for words in _manner.accept_warning):
         by = "" if sys.stderr.isatty() else " ".join(("", *_subject().values()))
         _say("warning", f"warning: {message}{f' [mpu{by}]' * bool(by)}", message=message, **counts)
 
 
 def info(message: str, **counts: int) -> None:
     """Print a message, unless ``--quiet`` is set. Counts as for `warn`."""
-    if _manner.verbosity >= _NORMAL:
+    if not is_quiet():
         _say("info", message, message=message, **counts)
 
 
 def detail(message: str, **counts: int) -> None:
     """Print a message if ``--verbose`` is set. Counts as for `warn`."""
-    if _manner.verbosity >= _VERBOSE:
+    if _manner.verbose:
         _say("debug", message, message=message, **counts)
 
 
-def output_report(report: dict[str, Any], is_json: bool, printed: Callable[[dict[str, Any]], None]) -> None:
+def output_report(report: dict[str, Any], printed: Callable[[dict[str, Any]], None]) -> None:
     """Print a report's warnings, then the report, as JSON or for people; also as a line in a JSON log."""
     for warning in report.get("warnings", ()):
         warn(warning)
     values = as_json(report) | {"warnings": _manner.warnings}  # all so far
-    if _manner.as_json and _manner.verbosity >= _NORMAL:
+    if _manner.logs_json and not is_quiet():
         _say("info", "", report=values)
-    if is_json:
+    if _manner.json:
         click.echo(json.dumps(values, allow_nan=False))
     else:
         printed(report)
@@ -257,10 +272,8 @@ def _written(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def wrong_usage(error: click.UsageError, args: list[str]) -> None:
-    """Print a usage error, which may have occurred before ``--log-format`` was read."""
-    words = [word for argument in args for word in argument.split("=", 1)]
-    _manner.as_json |= ("--log-format", "json") in itertools.pairwise(words)
+def wrong_usage(error: click.UsageError) -> None:
+    """Print a usage error."""
     _manner.context = error.ctx
     text = error.format_message()
     sentence = text if text.endswith((".", "?", ".)")) else f"{text}."
@@ -275,7 +288,7 @@ def _say(level: str, text: str, **fields: str | float | dict[str, Any]) -> None:
     tqdm = sys.modules.get("tqdm")  # its bars are removed meanwhile
     with nullcontext() if tqdm is None else tqdm.tqdm.external_write_mode(file=sys.stderr):
         click.echo(
-            _json_line(level, fields) if _manner.as_json else begin + for_terminal(without_secrets(text)), err=True
+            _json_line(level, fields) if _manner.logs_json else begin + for_terminal(without_secrets(text)), err=True
         )
 
 
@@ -312,7 +325,7 @@ _CLEARING = "\r\x1b[2K"  # go to the beginning of the line, and delete the line
 
 def last_words(text: str) -> None:
     """Print the reason why the process ends, without waiting for another thread that may be writing."""
-    line = _json_line("error", {"message": text}) if _manner.as_json else _CLEARING * on_terminal() + text
+    line = _json_line("error", {"message": text}) if _manner.logs_json else _CLEARING * on_terminal() + text
     os.write(STDERR, line.encode() + b"\n")
 
 
@@ -394,7 +407,7 @@ def progress(name: str, total: int | None = None) -> Iterator[Callable[..., None
         done += by
 
     yield tick
-    if _manner.verbosity >= (_NORMAL if _manner.as_json else _VERBOSE):
+    if _manner.verbose or (_manner.logs_json and not _manner.quiet):
         seconds = time.monotonic() - start
         _say("info", f"{name}: {seconds:.1f} s", step=name, ticks=done, seconds=round(seconds, 3))
 

@@ -10,10 +10,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from inspect import getdoc
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -24,13 +23,13 @@ from click.shell_completion import CompletionItem
 from mpu_cli.cli import messages
 from mpu_cli.core.options import ASSUMPTION
 from mpu_cli.errors import STANDARD_STREAM, DataError, FilesError, InputError, MpuError, shown
-from mpu_cli.names.naming import BESIDE_DATA, Naming, Suggestible
+from mpu_cli.names.naming import Naming, Suggestible
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.files import STDIN, STDOUT, Named, each_named, identity_of, refuse_repeated
 from mpu_cli.runtime.options import Integer, Kind, declared, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
-from mpu_cli.svmlight.streams import STANDARD_OUTPUT, as_one, pair_of, refuse_unreadable, stem
+from mpu_cli.svmlight.streams import STANDARD_OUTPUT, as_one, pair_of, refuse_unreadable
 from mpu_cli.text.records import files_of_corpus, is_of_corpus
 
 # Environment variables that are whole numbers, and the least and largest value of each.
@@ -43,52 +42,16 @@ _MANIFEST = "manifest.json"  # of a model, and of the directory beside vectorize
 _File = tuple[str, str]  # the name of its argument or option, and its path
 
 
-class CleanErrors(click.Group):
-    """A group of commands. A failure that a user can fix prints one line on standard error and exits with a status.
-
-    docs/guide/formats.md, "Exit codes", lists these. `mpu_cli.runtime.signals` handles signals.
-    """
-
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run as click does. The steps before the command (help, completion) can fail too."""
-        with _reported_failures([]):
-            return super().main(*args, **kwargs)
-
-    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any) -> click.Context:
-        """Read the options of the group, and ``mpu help train`` as ``mpu train --help``.
-
-        Click itself would exit with status 1 if the reader of the help has closed the pipe.
-        """
-        messages.reset()
-        if args[:1] == ["help"]:
-            args = [*args[1:], "--help"]
-        with _reported_failures(args):
-            return super().make_context(info_name, args, *rest, **kwargs)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the subcommand. Turn errors that a user can fix into a message and an exit status."""
-        with _reported_failures(ctx.args):
-            for name, (least, largest) in _NUMBERS.items():  # otherwise a library that reads it raises a traceback
-                text = os.environ.get(name)
-                if text is not None and not (text.isascii() and text.isdigit() and least <= int(text[:20]) <= largest):
-                    raise MpuError(
-                        f"the environment variable {name} is {text[:20]!r}; unset it, or give a whole number from "
-                        f"{least} to {largest}"
-                    )
-            return super().invoke(ctx)
-
-
 @contextmanager
-def _reported_failures(args: list[str]) -> Iterator[None]:
+def _reported_failures() -> Iterator[None]:
     """Print an error that a user can fix in one line, and exit. Without arguments, click prints the help."""
-    args = list(args)
     try:
         yield
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as error:
         signals.too_late()
-        messages.wrong_usage(error, args)
+        messages.wrong_usage(error)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.exit(128 + signal.SIGPIPE)  # as for a process that this signal ends
@@ -105,6 +68,41 @@ def _reported_failures(args: list[str]) -> Iterator[None]:
         if str(error) != signals.NO_THREAD:
             raise
         fail(signals.LIMIT_OF_THREADS)
+
+
+class CleanErrors(click.Group):
+    """A group of commands. A failure that a user can fix prints one line on standard error and exits with a status.
+
+    docs/guide/formats.md, "Exit codes", lists these. `mpu_cli.runtime.signals` handles signals.
+    """
+
+    @_reported_failures()
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run as click does. The steps before the command (help, completion) can fail too."""
+        return super().main(*args, **kwargs)
+
+    @_reported_failures()
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **kwargs: Any) -> click.Context:
+        """Read the options of the group, and ``mpu help train`` as ``mpu train --help``.
+
+        Click itself would exit with status 1 if the reader of the help has closed the pipe.
+        """
+        messages.reset(args)
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
+        return super().make_context(info_name, args, *rest, **kwargs)
+
+    @_reported_failures()
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand. Turn errors that a user can fix into a message and an exit status."""
+        for name, (least, largest) in _NUMBERS.items():  # otherwise a library that reads it raises a traceback
+            text = os.environ.get(name)
+            if text is not None and not (text.isascii() and text.isdigit() and least <= int(text[:20]) <= largest):
+                raise MpuError(
+                    f"the environment variable {name} is {text[:20]!r}; unset it, or give a whole number from "
+                    f"{least} to {largest}"
+                )
+        return super().invoke(ctx)
 
 
 def fail(message: str, status: int = 1) -> NoReturn:
@@ -132,17 +130,13 @@ FILE = FileName(allow_dash=True, readable=False)
 PATH = FileName(path_type=Path, readable=False)
 
 
-def option(
-    written: str, kind: Any, help: str, *, name: str | None = None, default: Any = None, **how: Any
-) -> click.Option:
+def option(written: str, kind: Any, help: str, *, default: Any = None, **how: Any) -> click.Option:
     """Return an option, written as in the help, such as ``-o, --output FILE``; its default is shown.
 
     `kind`: the kind or type of its values, the allowed words, or bool for a flag.
-    `name`: of the command's parameter, if it differs.
     """
     *shorter, last = written.split(", ")
     longest, _, metavar = last.partition(" ")
-    names = [*shorter, longest, *([] if name is None else [name])]
     if kind is bool:
         how["is_flag"] = True
     elif isinstance(kind, Kind):
@@ -152,7 +146,7 @@ def option(
         how["type"] = click.Choice(kind) if isinstance(kind, tuple) else kind
     if default is not None:
         how |= {"default": default, "show_default": how.get("show_default", default != ())}
-    return click.Option(names, help=help, metavar=metavar or None, **how)
+    return click.Option([*shorter, longest], help=help, metavar=metavar or None, **how)
 
 
 def declared_options(declaration: type) -> list[click.Option]:
@@ -162,7 +156,6 @@ def declared_options(declaration: type) -> list[click.Option]:
             f"-{of.letter}, " * bool(of.letter) + f"--{of.name.replace('_', '-')}",
             of.kind,
             of.help,
-            name=of.name,
             default=of.written_default,
         )
         for of in options_of(declaration).values()
@@ -193,7 +186,7 @@ def command(*declared: click.Parameter | Group, **how: Any) -> Callable[[Callabl
             if first.type is FILE and not given.get("history"):  # before slow imports; train adds failures to a history
                 files = [given[first.name]] if first.nargs == 1 else given[first.name]
                 refuse_unreadable(file for file in files if not Path(file).exists())
-            if given.get("as_json") and str(given.get("output", given.get("target"))) in STANDARD_OUTPUT:
+            if messages.reports_are_json() and str(given.get("output")) in STANDARD_OUTPUT:
                 raise click.UsageError("Standard output takes the report of --json: give -o a file.")
             for group in groups:
                 given[group.name] = group.make(**{option.name: given.pop(option.name) for option in group.options})
@@ -210,7 +203,7 @@ def command(*declared: click.Parameter | Group, **how: Any) -> Callable[[Callabl
 
         name = help.__name__.replace("_", "-")
         text = str(getdoc(help)).replace("{assumption}", ASSUMPTION)
-        return cls(name, callback=run, params=[*options, *messages.message_options()], help=text, **how)
+        return cls(name, callback=run, params=[*options, *messages.MESSAGE_OPTIONS], help=text, **how)
 
     return decorate
 
@@ -218,7 +211,7 @@ def command(*declared: click.Parameter | Group, **how: Any) -> Callable[[Callabl
 class GroupedCommand(click.Command):
     """A command whose help shows its options in groups.
 
-    `groups`: the options of each group, as long names with underscores.
+    `groups`: the options of each group, as long names.
     """
 
     def __init__(self, *args: Any, groups: Mapping[str, str], **kwargs: Any) -> None:
@@ -227,18 +220,15 @@ class GroupedCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups."""
-        records = {}
-        for param in self.get_params(ctx):
-            longest = max(param.opts, key=len)  # -h and --help are in no fixed order in click 8.2 to 8.4
-            records[longest.strip("-").replace("-", "_")] = param.get_help_record(ctx) or ("", "")
+        records = {max(param.opts, key=len): param.get_help_record(ctx) or ("", "") for param in self.get_params(ctx)}
         for title, names in self.groups.items():
             with formatter.section(title):
-                formatter.write_dl([records[name] for name in names])
+                formatter.write_dl([records[f"--{name}"] for name in names])
 
 
 # Option groups of train and suggest.
-LEARNING = "loss features cost eta0 epochs folds same_fold sample kernel"
-KNOWLEDGE = "groups fully_labelled implied zero_based label_features prior"
+LEARNING = "loss features cost eta0 epochs folds same-fold sample kernel"
+KNOWLEDGE = "groups fully-labelled implied zero-based label-features prior"
 
 
 class Parsed(click.ParamType):
@@ -283,8 +273,7 @@ def refuse_overlaps(inputs: Named, outputs: Named, replaced: Named | None = None
     sources, targets, folders = (
         [one for one in each_named(files) if one[1] != os.devnull] for files in (inputs, outputs, replaced or {})
     )
-    _refuse_stream_read_twice(sources)
-    read = _read(sources, [Path(os.path.realpath(path)) for _, path in targets])
+    read = _read(sources)
     written: dict[Any, _File] = {}
     for name, path in (*targets, *folders):
         _refuse_url(name, path)
@@ -296,10 +285,13 @@ def refuse_overlaps(inputs: Named, outputs: Named, replaced: Named | None = None
         if found := read.get(identity):
             same = f"the same {'directory' if Path(path).is_dir() else 'file'}, {shown(path, 'output')}"
             raise FilesError(f"{name} and {found[0]} are {same}; give {_option_of(name)} another name")
-    replacing = {identity_of(path, STDOUT): (name, path) for name, path in folders}
-    for (name, path), (folder, place) in _inside(targets, read | replacing):
-        if not _is_ignored_by_corpus(Path(os.path.realpath(path)), Path(os.path.realpath(place))):
-            raise FilesError(f"{name}, {path}, lies in {folder}, {place}; give {_option_of(name)} another place")
+    holders = read | {identity_of(path, STDOUT): (name, path) for name, path in folders}
+    for name, path in targets:
+        real = Path(os.path.realpath(path))
+        for folder in real.parents if path != STANDARD_STREAM else ():
+            if (found := holders.get(identity_of(str(folder), STDIN))) and not _is_ignored_by_corpus(real, folder):
+                holder, place = found
+                raise FilesError(f"{name}, {path}, lies in {holder}, {place}; give {_option_of(name)} another place")
 
 
 def _option_of(name: str) -> str:
@@ -313,13 +305,6 @@ def _is_ignored_by_corpus(path: Path, folder: Path) -> bool:
     return is_corpus and not (path.parent == folder and is_of_corpus(path))
 
 
-def _inside(files: Iterable[_File], folders: dict[Any, _File]) -> Iterator[tuple[_File, _File]]:
-    """Yield files that are in one of several directories, which are given by their identities, and the directory."""
-    places = ((file, Path(os.path.realpath(file[1]))) for file in files if folders and file[1] != STANDARD_STREAM)
-    holder = cache(lambda place: folders.get(identity_of(str(place), STDIN)))
-    return ((file, found) for file, place in places for folder in place.parents if (found := holder(folder)))
-
-
 def _refuse_url(name: str, path: str) -> None:
     scheme = _SCHEME.match(path)
     if scheme and (scheme[2] == "//" or not Path(scheme[0]).exists()):  # a Path keeps only one of two slashes
@@ -327,51 +312,35 @@ def _refuse_url(name: str, path: str) -> None:
         raise FilesError(f"{name}, {url}, is a URL, but output goes to local files; write one and copy it")
 
 
-def _refuse_stream_read_twice(sources: list[_File]) -> None:
-    streams: dict[Any, str] = {}
-    for name, path in sources:
-        if path in _STANDARD_INPUT or Path(path).is_fifo():
-            identity = identity_of(path, STDIN) or STANDARD_STREAM
-            if (other := streams.get(identity)) is not None:
-                raise FilesError(f"{other} and {name} are both {shown(path, 'input')}, which can be read only once")
-            streams[identity] = name
-
-
-def _read(sources: list[_File], outputs: list[Path]) -> dict[Any, _File]:
-    """Return all files that are read, by identity; `outputs` may be among those beside data.
-
-    Raises FilesError (test data are learned from).
-    """
-    folders = {Path(path).parent for name, path in sources if name.split()[0] in _DATA}
-    beside = chain((path.name for path in outputs), *map(_names_in, folders))
-    stems = {Path(name).stem for name in beside if name.endswith(BESIDE_DATA)}
+def _read(sources: list[_File]) -> dict[Any, _File]:
+    """Return all files that are read, by identity; FilesError if a stream is read twice, or test data are learned."""
     read: dict[Any, _File] = {}
-    for name, path in (found for source in sources for found in _read_with(*source, stems)):
-        identity = identity_of(path, STDIN)
-        if name == "--accept-on" and (other := read.get(identity)):
-            raise FilesError(f"{other[0]} and {name} are the same file, {path}; leave test data out of the training")
-        if identity is not None:
-            read.setdefault(identity, (name, path))
+    for name, path in (found for source in sources for found in _read_with(*source)):
+        identity = identity_of(path, STDIN) or (STANDARD_STREAM if path in _STANDARD_INPUT else path)
+        if identity in read:
+            other, place = read[identity]
+            if _is_stream(path) and _is_stream(place):
+                raise FilesError(f"{other} and {name} are both {shown(path, 'input')}, which can be read only once")
+            if name == "--accept-on":
+                raise FilesError(f"{other} and {name} are the same file, {path}; leave test data out of the training")
+        read.setdefault(identity, (name, path))
     return read
 
 
-def _names_in(folder: Path) -> list[str]:
-    try:
-        return [path.name for path in folder.iterdir()]
-    except OSError:  # opening its files tells why
-        return []
+def _is_stream(path: str) -> bool:
+    return path in _STANDARD_INPUT or Path(path).is_fifo()
 
 
-def _read_with(name: str, path: str, stems: set[str]) -> Iterator[_File]:
-    """Yield an input, and all files that may be read with it; `stems`: of data that may have files beside them."""
+def _read_with(name: str, path: str) -> Iterator[_File]:
+    """Yield an input, and all files that may be read with it."""
     yield name, path
     if Path(path).is_dir():
         yield from ((f"a file of {name}", str(file)) for file in files_of_corpus(Path(path)))
-    elif name.split()[0] in _DATA and not stems.isdisjoint((stem(path), stem(path).removesuffix("-train"))):
+    elif name.split()[0] in _DATA:
         from mpu_cli.text.stored import side_files  # imports NumPy and SciPy
 
         for kind, file in side_files(path):
-            yield from _read_with(f"the {kind} of {name}", str(file), stems)
+            yield from _read_with(f"the {kind} of {name}", str(file))
     if pair := pair_of(path):
         yield from ((f"the {kind} of {name}", str(file)) for kind, file in pair._asdict().items())
 
@@ -387,7 +356,6 @@ def run_options(*names: str, **helps: str) -> Group:
     return Group("run", partial(Run, step=messages.progress), options)
 
 
-json_option = option("--json", bool, "Print the report as JSON.", name="as_json")
 _READING = (option("--implicit-values", bool, "Read a feature index without a colon as `index:1`."),)
 _NAMES = (
     option(
@@ -512,7 +480,7 @@ METRICS = ("micro_f1", "macro_f1", "samples_f1", *(f"{name}_at_{k}" for name in 
 class Acceptance:
     """The criterion for accepting a new model, and the number of replaced models to keep."""
 
-    test: str | None = None  # data with complete labels that are not used for training; None: accept every model
+    accept_on: str | None = None  # data with complete labels that are not used for training; None: accept every model
     accept_metric: str = declared(
         Kind(words=METRICS),
         METRICS[0],

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 # Suffixes of the files beside a data file.
-BESIDE_DATA = FOLDER, IMPLIED, FILLED, NAMES = ".text", ".implied", ".filled", ".labels"
+FOLDER, IMPLIED, FILLED, NAMES = ".text", ".implied", ".filled", ".labels"
 LABELS, IDS, GROUPS, BROADER, DEPRECATED = "labels", "ids", "groups", "broader", "deprecated"
 LABEL_FEATURES = "label-features.svm"
 _NUMBERS = re.compile(r"[-+0-9.,:eE\s]*")

@@ -27,7 +27,7 @@ def group():
         def cli():
             """Group."""
 
-        cli.add_command(click.Command("go", params=messages.message_options(), callback=function))
+        cli.add_command(click.Command("go", params=messages.MESSAGE_OPTIONS, callback=function))
         return lambda *options: CliRunner().invoke(cli, ["go", *options])
 
     return make

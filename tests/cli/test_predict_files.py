@@ -116,13 +116,13 @@ def test_of_the_most_probable_labels_those_at_or_over_thresholds_of_their_own(tm
     trained = TrainedModel(model, IDS, np.ones(4), Columns(np.arange(6, dtype=np.int32), 6), {})
     for top_k, expected in ((1, ""), (2, "7"), (3, "7,11"), (4, "7,11")):
         for form in ("labels", "both", "scores"):
-            predict(trained, source, tmp_path / "out", Output(form=form, top_k=top_k))
+            predict(trained, source, tmp_path / "out", Output(format=form, top_k=top_k))
             (part,) = iter_predictions(tmp_path / "out", DEFAULT_READING, DEFAULT_RUN)
             found = {",".join(map(str, labels.indices)) for labels in part.labels}
             assert (found, form) == ({expected}, form)
 
 
-@pytest.mark.parametrize("options", [{}, {"form": "scores"}, {"top_k": 2}])
+@pytest.mark.parametrize("options", [{}, {"format": "scores"}, {"top_k": 2}])
 @pytest.mark.parametrize("budget", [1, 12, 29])
 def test_slices_do_not_show(predicted, monkeypatch, options, budget):
     whole = predicted(**options)
@@ -137,7 +137,7 @@ def test_slices_do_not_show(predicted, monkeypatch, options, budget):
     monkeypatch.setattr(StackedModel, "predictions", watched)
     lines, counts = predicted(**options)
     assert (counts, max(sizes)) == (whole[1], max(1, budget // 4))
-    if options.get("form"):  # a product of another shape may round the last bit differently
+    if options.get("format"):  # a product of another shape may round the last bit differently
         numbers, expected = (re.findall(r"\d[\d.e-]*", "\n".join(some)) for some in (lines, whole[0]))
         np.testing.assert_allclose(np.array(numbers, float), np.array(expected, float), rtol=1e-5)
     else:

@@ -17,7 +17,7 @@ NAME = "tiny.svm.bz2"
 
 @pytest.fixture
 def rcv1(script):
-    messages.reset()  # of a command that ran in this process before
+    messages.reset([])  # of a command that ran in this process before
     return script("fetch_rcv1")
 
 

@@ -110,21 +110,20 @@ def command(
     source: str,
     output: str,
     data: str | None,
-    form: str | None,
+    format: str | None,
     reading: Reading,
-    as_json: bool,
     reviewed: tuple[str, ...],
     suggestions: str | None,
-    least: float | None,
-    is_sure: bool,
-    remove: bool,
+    min_probability: float | None,
+    yes: bool,
+    remove_rejected: bool,
     fill_implied: bool,
 ) -> None:
     if not reviewed and suggestions is None and not fill_implied:
         raise click.UsageError("Give --reviewed CHECKED.tsv, or --suggestions MISSING.tsv with --min-probability.")
-    if (suggestions is None) != (least is None):
+    if (suggestions is None) != (min_probability is None):
         raise click.UsageError("--suggestions and --min-probability belong together.")
-    chosen, _ = form_and_fields(source, form)
+    chosen, _ = form_and_fields(source, format)
     written = "tsv" if chosen == ANNIF else chosen
     named = format_of(output)
     is_unclear = named is None and Path(source).is_dir() and place_beside(output, FOLDER) is not None
@@ -145,7 +144,7 @@ def command(
     match(decided, dataset, data)
     changes = _changes(decided)
     if suggestions is not None:
-        if (n := _on_suggestions(decided, files[suggestions])) < _ENOUGH and not is_sure:
+        if (n := _on_suggestions(decided, files[suggestions])) < _ENOUGH and not yes:
             raise InputError(
                 suggestions,
                 f"{counted(n, 'decision')} on suggestions cannot show how many of the list are right: decide {_ENOUGH} "
@@ -157,13 +156,13 @@ def command(
         suggested = suggestions_of(files[suggestions], dataset, data)
         for instance, cells in suggested.items():
             for one in cells:
-                is_probable = one.shown is not None and one.shown >= (least or 0.0)
+                is_probable = one.shown is not None and one.shown >= (min_probability or 0.0)
                 if is_probable and not seen & {(instance, one.label), (instance, NOTHING_ELSE)}:
                     changes.setdefault(instance, _Changes()).add[one.label] = "suggested"
     # Records without ids are identified by number, from 0.
     by_key: dict[str | int, _Changes] = {}
     for instance, wanted in changes.items():
-        if not (wanted.add or (remove and wanted.refused) or fill_implied):
+        if not (wanted.add or (remove_rejected and wanted.refused) or fill_implied):
             continue
         with at_line(beside(data, FOLDER) / IDS, instance + 1):
             by_key[instance if ids is None else ids.unique(instance)] = wanted
@@ -182,7 +181,7 @@ def command(
             if key in used and key in by_key:
                 raise repeated_id(str(key))
             used.add(key)
-            change = _retagged(record, by_key.get(key, _Changes()), names, labels, rules, remove, by_uri)
+            change = _retagged(record, by_key.get(key, _Changes()), names, labels, rules, remove_rejected, by_uri)
             counts.update(change.added.values(), records=1, removed=len(change.removed))
             counts["changed"] += bool(change.added or change.removed)
             return change
@@ -204,13 +203,13 @@ def command(
     report = {name: counts[name] for name in ("records", "changed")} | {"added": sum(by_reason.values())}
     report |= by_reason | {"removed": counts["removed"], "absent": absent}
     if suggestions is not None and not counts["suggested"]:
-        warn(f"no suggestion was added: all are below {least}, decided, or already tags")
+        warn(f"no suggestion was added: all are below {min_probability}, decided, or already tags")
     if absent:
         warn(
             f"{counted(absent, 'instance')} with decisions {'is' if absent == 1 else 'are'} not in {shown(source)}, by "
             "the ids"
         )
-    output_report(report, as_json, _print_summary)
+    output_report(report, _print_summary)
 
 
 def _print_summary(report: dict[str, int]) -> None:

@@ -36,7 +36,6 @@ def command(
     output: Path | None,
     plan: tuple[float, ...],
     run: Run,
-    as_json: bool,
 ) -> None:
     """Report c from people's decisions, if any, otherwise from cross-validation.
 
@@ -103,7 +102,7 @@ def command(
         report["per_label"] = messages.rows_of(columns)
     annotated, possible = counts_by_chance(data.labels, data.verified)
     is_complete = bool((annotated == possible).all())
-    messages.output_report(report, as_json, partial(_print_report, is_complete=is_complete, most=most))
+    messages.output_report(report, partial(_print_report, is_complete=is_complete, most=most))
 
 
 def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> dict[str, Any]:

@@ -104,15 +104,15 @@ def _pairs(form: compare.Form, model: bundle.TrainedModel | None, truth: Truth) 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metrics:
+class Wanted:
     """Options of the command: which metrics are reported, and how they are computed."""
 
-    names: Sequence[str] | None  # None: all that the predictions allow
+    metrics: Sequence[str] | None  # None: all that the predictions allow
     # Label frequency of incomplete true labels, in (0, 1], or a file of frequencies, which may name labels (`naming`):
     # estimate metrics on complete labels
     c: float | Path | None
     naming: Naming
-    ks: tuple[int, ...]  # cut-offs of the metrics at k
+    k: tuple[int, ...]  # cut-offs of the metrics at k
     threshold: float | None  # as for `evaluation.compare.Form`
     # For a single predictions file only:
     training: str | None  # propensities of labels come from this file, by a model with these constants,
@@ -138,7 +138,7 @@ class Metrics:
 
 
 def evaluate_several(
-    truth: Truth, predictions: Sequence[str], metrics: Metrics, count: Callable[[int], None]
+    truth: Truth, predictions: Sequence[str], wanted: Wanted, count: Callable[[int], None]
 ) -> dict[str, Any]:
     """Compare several predictions with the same true labels, and the others with the first.
 
@@ -146,23 +146,23 @@ def evaluate_several(
     `count`: called with the number of newly compared instances, for each of the predictions.
     """
     refuse_unreadable(name for name in predictions if not _is_model(name))
-    c = metrics.rates_of(truth)
-    every = [_counted(name, truth, metrics, c, count) for name in predictions]
-    if metrics.threshold is not None and not any(one.gains for one in every):
+    c = wanted.rates_of(truth)
+    every = [_counted(name, truth, wanted, c, count) for name in predictions]
+    if wanted.threshold is not None and not any(one.gains for one in every):
         raise _no_scores("--threshold", predictions[0])
     values, differences = compare.compare(every, c is not None, truth.run.seed)
     common = [name for name in values[0] if all(name in one for one in values)]
-    if missing := [name for name in metrics.names or () if name not in common]:
+    if missing := [name for name in wanted.metrics or () if name not in common]:
         raise _no_scores(
             missing[0], next(name for name, one in zip(predictions, values, strict=True) if missing[0] not in one)
         )
-    names = list(metrics.names or common)
+    names = list(wanted.metrics or common)
     by = "micro_f1" if "micro_f1" in names else names[0]
     n, width = every[0].truth.shape
     titles = list(map(without_secrets, predictions))
     report: dict[str, Any] = {"instances": n, "labels": width - 1}
-    if metrics.c is not None:
-        report["c"] = every[0].truth.nnz / every[0].truth.sum() if isinstance(metrics.c, Path) else metrics.c
+    if wanted.c is not None:
+        report["c"] = every[0].truth.nnz / every[0].truth.sum() if isinstance(wanted.c, Path) else wanted.c
     return report | {
         "evaluated": [
             {"name": name} | {metric: one[metric] for metric in names} for name, one in zip(titles, values, strict=True)
@@ -180,28 +180,28 @@ def evaluate_several(
 
 
 def _counted(
-    name: str, truth: Truth, metrics: Metrics, c: Propensities | None, count: Callable[[int], None]
+    name: str, truth: Truth, wanted: Wanted, c: Propensities | None, count: Callable[[int], None]
 ) -> compare.Counts:
-    model, form = _candidate(name, metrics.threshold)
+    model, form = _candidate(name, wanted.threshold)
     listed, over, gains = [], [], []
     for true, predicted in _pairs(form, model, truth):
         cut = form.see(predicted)
         labels = true.labels if c is None else c.weighted(true.labels)
         listed.append((labels, predicted.labels))
-        gains.append(compare.ranking_gains(labels, predicted.features, metrics.ks))
+        gains.append(compare.ranking_gains(labels, predicted.features, wanted.k))
         if cut is not None:
             over.append((labels, cut))
         count(len(true))
-    if form.cut is not None and metrics.threshold is None:
+    if form.cut is not None and wanted.threshold is None:
         warn(f"{name}: {_CUT}")
     counts = compare.Counts.of(listed if form.cut is None else over, gains if form.ranks else ())
     if c is not None and counts.hits.sum() > counts.predicted.sum():
-        warn(f"{name}: {_clipped(metrics)}")
+        warn(f"{name}: {_clipped(wanted)}")
     return counts
 
 
-def _clipped(metrics: Metrics) -> str:
-    return f"the estimate of precision exceeded 1 and was cut to 1: --c {metrics.c} is probably too small"
+def _clipped(wanted: Wanted) -> str:
+    return f"the estimate of precision exceeded 1 and was cut to 1: --c {wanted.c} is probably too small"
 
 
 def conclusion_on(first: str, other: str, metric: str, difference: compare.Difference) -> str:
@@ -232,7 +232,7 @@ _CUT = (
 )
 
 
-def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[int], None]) -> dict[str, Any]:
+def evaluate(truth: Truth, predictions: str, wanted: Wanted, count: Callable[[int], None]) -> dict[str, Any]:
     """Compare predictions with true labels.
 
     `predictions`: a file; or a model, to predict label sets and scores.
@@ -240,19 +240,19 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
     """
     all_names = NAMELESS
     propensities = None
-    if metrics.training is not None:
-        annotated = (chunk.labels for chunk in iter_chunks(metrics.training, truth.reading, run=truth.run))
+    if wanted.training is not None:
+        annotated = (chunk.labels for chunk in iter_chunks(wanted.training, truth.reading, run=truth.run))
         try:
-            propensities = Propensities.of_annotations(annotated, metrics.propensity_a, metrics.propensity_b)
+            propensities = Propensities.of_annotations(annotated, wanted.propensity_a, wanted.propensity_b)
         except DataError as error:
-            raise InputError(metrics.training, str(error)) from error
-    frequencies = metrics.rates_of(truth)
-    model, form = _candidate(predictions, metrics.threshold)
-    comparison = compare.Comparison(form, metrics.ks, propensities, metrics.calibration, frequencies)
+            raise InputError(wanted.training, str(error)) from error
+    frequencies = wanted.rates_of(truth)
+    model, form = _candidate(predictions, wanted.threshold)
+    comparison = compare.Comparison(form, wanted.k, propensities, wanted.calibration, frequencies)
     pairs = _pairs(form, model, truth)
     more: dict[str, Any] = {}
-    if metrics.reviewed:
-        (true, listed), all_names = _reviewed_pair(truth, pairs, metrics)
+    if wanted.reviewed:
+        (true, listed), all_names = _reviewed_pair(truth, pairs, wanted)
         comparison.add(true, listed)
         predicted = listed.labels if form.cut is None else compare.labels_from_scores(listed.features, form.cut)
         found = compare.intervals(compare.Counts.of([(true.labels, predicted)]), seed=truth.run.seed)
@@ -269,48 +269,48 @@ def evaluate(truth: Truth, predictions: str, metrics: Metrics, count: Callable[[
         ends = f"{labels[0]} to {labels[-1]} in TRUTH and {others[0]} to {others[-1]} in PREDICTIONS"
         advice = f"if they are numbered from different bases, renumber TRUTH: {RENUMBERED['labels'] % shift}"
         warn(f"labels are {ends}: {advice}")
-    needed = [*(metrics.names or ()), *(name for name, _ in metrics.fail_below)]
+    needed = [*(wanted.metrics or ()), *(name for name, _ in wanted.fail_below)]
     if missing := [name for name in needed if name not in comparison.results()]:
         raise _no_scores(missing[0], predictions)
     c = None if frequencies is None else frequencies.of_counts(counts)
-    report = build_report(comparison, metrics.names and list(dict.fromkeys(needed)), c) | more
-    if isinstance(metrics.c, float):
-        report["c"] = metrics.c
-    uses_label_sets = metrics.per_label or not report.keys().isdisjoint(LabelSetMetrics().results())
-    if "threshold" in report and uses_label_sets and metrics.threshold is None:
+    report = build_report(comparison, wanted.metrics and list(dict.fromkeys(needed)), c) | more
+    if isinstance(wanted.c, float):
+        report["c"] = wanted.c
+    uses_label_sets = wanted.per_label or not report.keys().isdisjoint(LabelSetMetrics().results())
+    if "threshold" in report and uses_label_sets and wanted.threshold is None:
         warn(_CUT)
     if not counts.support.sum():
         warn("TRUTH has no labels; they begin a line, such as 3,7 1:0.5")
     if report.get("corrected", {}).get("clipped"):
-        warn(_clipped(metrics))
-    for option, given in {"--training": metrics.training, "--threshold": metrics.threshold}.items():
+        warn(_clipped(wanted))
+    for option, given in {"--training": wanted.training, "--threshold": wanted.threshold}.items():
         if given is not None and not form.ranks:
             raise _no_scores(option, predictions)
-    if metrics.calibration:
+    if wanted.calibration:
         if (reliability := comparison.reliability) is None or not form.scores:
             raise _no_scores("--calibration", predictions)
         report["calibration"] = {**reliability.summary(), "bins": reliability.rows()}
-    if metrics.per_label:
-        if model is not None and model.names and metrics.naming.file is None:
+    if wanted.per_label:
+        if model is not None and model.names and wanted.naming.file is None:
             all_names = model.names
-        elif not metrics.reviewed:
-            all_names = truth.sidecars.names_of(metrics.naming, counts.labels)
+        elif not wanted.reviewed:
+            all_names = truth.sidecars.names_of(wanted.naming, counts.labels)
         names = [all_names.name(label) for label in counts.labels.tolist()] if all_names else None
         report["per_label"] = per_label_report(counts, c, names)
     return report
 
 
 def _reviewed_pair(
-    truth: Truth, pairs: Iterator[tuple[Dataset, Dataset]], metrics: Metrics
+    truth: Truth, pairs: Iterator[tuple[Dataset, Dataset]], wanted: Wanted
 ) -> tuple[tuple[Dataset, Dataset], LabelNames]:
     """Return complete label sets and predictions of the randomly drawn and reviewed instances, and names."""
     data, listed = (gathered(iter(parts)) for parts in zip(*pairs, strict=True))
-    names = truth.sidecars.names_of(metrics.naming, data.occurring_labels()[1])
-    decided = decisions.read(metrics.reviewed, names, truth.sidecars.ids(len(data)), data.labels)
+    names = truth.sidecars.names_of(wanted.naming, data.occurring_labels()[1])
+    decided = decisions.read(wanted.reviewed, names, truth.sidecars.ids(len(data)), data.labels)
     matched = match(decided, data, truth.file)
     if matched.sampled is None:
         raise MpuError(
-            f"{', '.join(metrics.reviewed)}: no instance was drawn at random and completely reviewed, and others would "
+            f"{', '.join(wanted.reviewed)}: no instance was drawn at random and completely reviewed, and others would "
             "give a biased result; `mpu review --sample N` draws some"
         )
     true = matched.verified.rows(matched.sampled).certain(matched.labels[matched.sampled]).astype(bool)
@@ -359,9 +359,9 @@ def per_label_report(
     return rows_of(columns)
 
 
-def command(truth: str, predictions: tuple[str, ...], reading: Reading, run: Run, as_json: bool, **chosen: Any) -> None:
-    wanted = Metrics(**chosen)
-    names, c, labels = wanted.names, wanted.c, wanted.naming.file
+def command(truth: str, predictions: tuple[str, ...], reading: Reading, run: Run, **chosen: Any) -> None:
+    wanted = Wanted(**chosen)
+    names, c, labels = wanted.metrics, wanted.c, wanted.naming.file
     inputs: Named = {"TRUTH": truth, "PREDICTIONS": predictions, "--labels": labels, "--reviewed": wanted.reviewed}
     refuse_overlaps({**inputs, "--c": c if isinstance(c, Path) else None, "--training": wanted.training}, {})
     several = len(predictions) > 1
@@ -376,9 +376,9 @@ def command(truth: str, predictions: tuple[str, ...], reading: Reading, run: Run
         refuse_set(("propensity_a", "propensity_b"), "{} needs --training.")
     if labels is not None and not wanted.per_label and not wanted.reviewed and not isinstance(c, Path):
         raise click.UsageError("--labels needs --per-label, --reviewed or a file of --c.")
-    all_names: Sequence[str] = compare.metric_names(wanted.ks)
+    all_names: Sequence[str] = compare.metric_names(wanted.k)
     if several:
-        of_complete = [] if c is not None else [compare.SAMPLES_F1, *compare.ranking_names(wanted.ks)]
+        of_complete = [] if c is not None else [compare.SAMPLES_F1, *compare.ranking_names(wanted.k)]
         all_names = [*compare.SET_METRICS, *of_complete]
     if unknown := [name for name in names or () if name not in all_names]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(all_names)}.", param_hint="--metrics")
@@ -396,7 +396,7 @@ def command(truth: str, predictions: tuple[str, ...], reading: Reading, run: Run
             report = evaluate_several(data, predictions, wanted, count)
         else:
             report = evaluate(data, predictions[0], wanted, count)
-    output_report(report, as_json, print_comparison if several else _print_report)
+    output_report(report, print_comparison if several else _print_report)
     for name, number in wanted.fail_below:
         if report[name] < number:
             raise RejectedError(f"{name} is {report[name]:.4f}, below {number:g}")

@@ -44,7 +44,7 @@ def command(
     folds: int,
     run_folds: int | None,
     instances: tuple[int, ...] | None,
-    formats: tuple[str, ...],
+    format: tuple[str, ...],
     run: Run,
     reading: Reading,
 ) -> None:
@@ -95,7 +95,7 @@ def command(
         else:
             from mpu_cli.experiment import plots
 
-            if figures := plots.draw(in_order, out, formats):
+            if figures := plots.draw(in_order, out, format):
                 info(f"{out}: figures {', '.join(path.name for path in figures)}")
             else:
                 info("no figures: they need several missing rates, or several numbers of instances")

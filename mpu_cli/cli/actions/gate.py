@@ -33,7 +33,7 @@ class Gate:
 
     def __init__(self, acceptance: Acceptance, target: Path, reading: Reading, run: Run) -> None:
         self.acceptance, self.target, self.run = acceptance, target, run
-        self.truth = Truth(str(acceptance.test), reading, run)
+        self.truth = Truth(str(acceptance.accept_on), reading, run)
         self.packed_vectorizer: bytes | None = None  # of the other models
         # Names and counts of the other models: the present model first, if it exists, then the kept ones
         self.others: list[tuple[str, Counts]] = []

@@ -135,14 +135,14 @@ def _largest(values: np.ndarray, top: int) -> list[int]:
     return order[values[order] > 0].tolist()
 
 
-def command(model: Path, labels: tuple[str, ...], top: int, as_json: bool) -> None:
+def command(model: Path, label: tuple[str, ...], top: int) -> None:
     described = _Described(bundle.load(model), model)
-    columns = [described.column(label) for label in dict.fromkeys(labels)]
+    columns = [described.column(name) for name in dict.fromkeys(label)]
     try:
         report = described.report([described.label(k, top) for k in columns])
     except AttributeError as error:
         raise ModelError(f"{model}: the record of its options is damaged ({error}); train the model again") from error
-    output_report(report, as_json, _print)
+    output_report(report, _print)
 
 
 def _print(report: dict[str, Any]) -> None:

@@ -135,7 +135,7 @@ _PROBABILITIES = 1 << 20
 class Output:
     """The output for each instance, by the options of `mpu predict`, whose help describes them."""
 
-    form: str = "labels"  # with scores, the thresholds are at the end of the first line (`bundle.predicting`)
+    format: str = "labels"  # with scores, the thresholds are at the end of the first line (`bundle.predicting`)
     top_k: int | None = None  # None: all; a model with many labels (`core.predictions`) predicts only some
     threshold: float | None = None  # None: also all labels of records with `top_k`
     suggestible: Suggestible = EVERY_LABEL
@@ -146,7 +146,7 @@ class Output:
     def has_all(self) -> bool:
         """Whether labels are written however improbable."""
         return self.threshold is None and (
-            self.form in ("scores", "both") or (self.form in RECORD_FORMS and self.top_k is not None)
+            self.format in ("scores", "both") or (self.format in RECORD_FORMS and self.top_k is not None)
         )
 
     def thresholds(self, model: TrainedModel) -> np.ndarray:
@@ -183,7 +183,7 @@ def predict(
     if rows is None:
         if model.packed_vectorizer is not None:
             Sidecars(source).refuse_other_vectorizer(model.packed_vectorizer)
-        rows = _rows_of(source, output.form in RECORD_FORMS, replace(reading, labels=False), run)
+        rows = _rows_of(source, output.format in RECORD_FORMS, replace(reading, labels=False), run)
 
     every, most = np.zeros(len(model.label_ids), np.float32), output.top_k
     thresholds = every if output.has_all else output.thresholds(model)
@@ -191,7 +191,7 @@ def predict(
     if allowed is not None:  # no probability reaches the threshold of the others, which may be the most probable ones
         least = np.where(allowed, least, np.float32(np.inf))
         most = None if most is None else most + int(np.count_nonzero(~allowed))
-    ranked = output.form != "labels"
+    ranked = output.format != "labels"
 
     def predict_rows(part: Rows) -> tuple[bytes, Fitness]:
         (features, ids), n = part, part[0].shape[0]
@@ -217,11 +217,11 @@ def predict(
     )
     found = Fitness()
     with open_output(target) as out, blas_on_one_thread():  # chunks already run in threads
-        if output.form == "tsv":
+        if output.format == "tsv":
             out.write(b"id\tlabel\tprobability" + b"\turi" * model.names.has_uris + b"\n")
         try:
             for text, of_slice in map_ahead(predict_rows, slices, run.threads):
-                has_thresholds = output.form == "scores" and not found.instances  # the first line
+                has_thresholds = output.format == "scores" and not found.instances  # the first line
                 out.write(with_thresholds(text, model.label_ids, output.thresholds(model)) if has_thresholds else text)
                 count(of_slice.instances)
                 found += of_slice
@@ -239,13 +239,13 @@ def _lines(
     safe to open in a spreadsheet (`names.lines`). Labels are text.
     """
     labels, values, names = model.label_ids[cells.columns], cells.probabilities, model.names
-    if output.form == "labels":
+    if output.format == "labels":
         return label_lines(ends, labels)
-    if output.form == "scores":
+    if output.format == "scores":
         return score_lines(ends, labels, values)
-    if output.form == "both":
+    if output.format == "both":
         return label_and_score_lines(ends, labels, values, values >= output.thresholds(model)[cells.columns])
-    is_table, has_uris = output.form == "tsv", names.has_uris
+    is_table, has_uris = output.format == "tsv", names.has_uris
     named = {k: names.in_cell(k) if is_table else names.shown(k) for k in np.unique(labels).tolist()}
     uris = {k: names.uri(k) for k in named}
     texts = np.asarray(values, np.float32).astype("U").tolist()  # with as few digits as possible
@@ -322,20 +322,20 @@ def _made(folder: Path) -> Iterator[None]:
 def command(
     model: Path,
     sources: tuple[str, ...],
-    texts: tuple[str, ...],
-    text_form: str | None,
+    text: tuple[str, ...],
+    text_format: str | None,
     output: str,
-    on: Address | None,
+    cluster: Address | None,
     reading: Reading,
     run: Run,
     **of_output: Any,
 ) -> None:
-    if (not sources) == (not texts):
+    if (not sources) == (not text):
         raise click.UsageError("Give FILE or --text, not both." if sources else "Give FILE, or texts by --text.")
     what = Output(**of_output)
-    if what.why and (what.form != "jsonl" or on is not None):
+    if what.why and (what.format != "jsonl" or cluster is not None):
         raise click.UsageError("--why needs --format jsonl, and is not for --cluster.")
-    if what.fill_implied and what.form not in ("labels", "jsonl", "tsv"):
+    if what.fill_implied and what.format not in ("labels", "jsonl", "tsv"):
         raise click.UsageError("--fill-implied is for --format labels, jsonl and tsv.")
     names = sources or ("--text",)
     into_folder = bool(sources) and (len(sources) > 1 or output.endswith("/"))
@@ -349,9 +349,9 @@ def command(
     refuse_overlaps(inputs, {"--output": list(targets.values())})
 
     def has_texts(name: str) -> bool:
-        return bool(texts) or text_form is not None or format_of(name) is not None or Path(name).is_dir()
+        return bool(text) or text_format is not None or format_of(name) is not None or Path(name).is_dir()
 
-    if on is not None and (not into_folder or any(map(has_texts, names))):
+    if cluster is not None and (not into_folder or any(map(has_texts, names))):
         raise click.UsageError(
             "With --cluster, FILEs contain vectors, and predictions go to a directory: give -o OUT/."
         )
@@ -361,14 +361,14 @@ def command(
     # On a terminal, predictions and the progress line would overwrite each other.
     to_terminal = output == "-" and sys.stdout.isatty()
     found = Fitness()
-    work = bytes_of(as_one(names)) if on is None else len(names)
+    work = bytes_of(as_one(names)) if cluster is None else len(names)
     folder = _made(Path(output)) if into_folder else nullcontext()
     with folder, (run.quiet() if to_terminal else run).step("predicting", work) as count:
-        if on is not None:
-            found = predict_files(model, targets, what, on=on, tick=count, reading=reading, run=run)
+        if cluster is not None:
+            found = predict_files(model, targets, what, on=cluster, tick=count, reading=reading, run=run)
         else:
             for name, target in targets.items():
-                rows = rows_of_texts(trained, name, texts, text_form) if has_texts(name) else None
+                rows = rows_of_texts(trained, name, text, text_format) if has_texts(name) else None
                 one = predict(trained, name, target, what, rows=rows, count=count, reading=reading, run=run)
                 found += one
                 if rows is not None and (wordless := one.instances - one.familiar):

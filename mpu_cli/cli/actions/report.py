@@ -4,9 +4,9 @@ The page is HTML: one file without network access or scripts, to read, print and
 records are not trusted: they are escaped, and the page's security policy allows only its own style.
 """
 
-import csv
 from collections.abc import Iterator
 from contextlib import ExitStack
+from csv import writer
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -124,9 +124,9 @@ def page(source: str, missing: suggest.Listed, report: dict[str, Any], rows: lis
     )
 
 
-def command(sources: Sources, output: Path, table: Path | None, top: int, run: Run, as_json: bool) -> None:
-    refuse_overlaps(sources.by_option(), {"--output": output, "--csv": table})
-    refuse_unwritable(output, table)
+def command(sources: Sources, output: Path, csv: Path | None, top: int, run: Run) -> None:
+    refuse_overlaps(sources.by_option(), {"--output": output, "--csv": csv})
+    refuse_unwritable(output, csv)
     missing = suggest.suggest(sources, suggest.Outputs(), Options(), Choice(top=top), run)
     assert missing.frequency is not None  # the options do not set c
     c = missing.frequency
@@ -138,14 +138,14 @@ def command(sources: Sources, output: Path, table: Path | None, top: int, run: R
     }
     rows = list(rows_of(missing, c))
     with ExitStack() as stack:
-        out, *more = (stack.enter_context(open_output(file)) for file in (output, table) if file is not None)
+        out, *more = (stack.enter_context(open_output(file)) for file in (output, csv) if file is not None)
         out.write(page(str(sources.file), missing, report, rows))
         for of_table in more:
             text = StringIO()
             cells = ((of, number, cell(name), *counts) for of, number, name, *counts in rows)
-            csv.writer(text, lineterminator="\n").writerows([COLUMNS, *cells])
+            writer(text, lineterminator="\n").writerows([COLUMNS, *cells])
             of_table.write(text.getvalue().encode(errors="replace"))
-    output_report(report, as_json, partial(_print_summary, output, rows[0]))
+    output_report(report, partial(_print_summary, output, rows[0]))
 
 
 def _print_summary(output: Path, total: Row, report: dict[str, Any]) -> None:

@@ -132,7 +132,7 @@ def command(
     suggestions: str | None,
     reviewed: tuple[str, ...],
     text: str | None,
-    text_fields: tuple[str, ...],
+    text_field: tuple[str, ...],
     link: str | None,
     naming: Naming,
     suggestible: Suggestible,
@@ -142,7 +142,7 @@ def command(
 ) -> None:
     inputs: dict[str, Any] = {"FILE": source, "--suggestions": suggestions, "--text": text, "--features": features}
     inputs |= suggestible.by_option() | {"--reviewed": reviewed, "--labels": naming.file}
-    if text_fields and text is None and made_with(source) is None:
+    if text_field and text is None and made_with(source) is None:
         raise click.UsageError("--text-field needs --text, where FILE was not made by mpu vectorize.")
     if link is not None and not (link.startswith(("https://", "http://")) and "{id}" in link):
         raise click.UsageError("--link begins with https:// or http://, and has {id} in it.")
@@ -175,7 +175,7 @@ def command(
         is_sample=drawn is not None,
         suggestions=suggested,
         ids=ids,
-        texts=texts_of(text, text_fields, sidecars, ids, set(wanted), len(data), "; name them by --text"),
+        texts=texts_of(text, text_field, sidecars, ids, set(wanted), len(data), "; name them by --text"),
         link=link,
         broader={} if (broader := find_broader(source)) is None else read_implications(broader, names).next_broader(),
         decided=decided,

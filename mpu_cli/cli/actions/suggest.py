@@ -279,17 +279,17 @@ def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> None:
 
 def command(
     sources: Sources,
-    form: str,
+    output: str,
+    format: str,
     top: int | None,
     min_probability: float | None,
     per_instance: int | None,
     questions: int | None,
     options: Options,
     run: Run,
-    as_json: bool,
     **of_outputs: Any,
 ) -> None:
-    outputs = Outputs(fill=form == "svm", **of_outputs)
+    outputs = Outputs(target=output, fill=format == "svm", **of_outputs)
     if outputs.fill_implied and not outputs.fill:
         raise click.UsageError("--fill-implied needs --format svm.")
     if outputs.why and outputs.fill:
@@ -301,16 +301,16 @@ def command(
             )
         options = replace(options, features=LINEAR)
     if questions is not None:
-        of_lists = "form", "top", "min_probability", "per_instance", "why", "label_features"
+        of_lists = "format", "top", "min_probability", "per_instance", "why", "label_features"
         refuse_set(of_lists, "--questions does not train a model or list suggestions: leave out {}.")
-        output_report(ask(sources, outputs, questions, options, run), as_json, _print_questions)
+        output_report(ask(sources, outputs, questions, options, run), _print_questions)
         return
     if sources.scores is not None:
         refuse_set(("why", "label_features"), "--scores replaces training: leave out {}.")
         if options != Options(c=options.c, folds=options.folds, sample=options.sample):
             raise click.UsageError("--scores replaces training: leave out options of training.")
     made = suggest(sources, outputs, options, Choice(top, min_probability, per_instance), run)
-    output_report(made.report, as_json, lambda _: _print_summary(made))
+    output_report(made.report, lambda _: _print_summary(made))
 
 
 def _print_questions(asked: dict[str, int]) -> None:

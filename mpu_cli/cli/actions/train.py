@@ -78,7 +78,7 @@ def train(
     `acceptance`: the criterion for replacing the present model. Default: replace it by every model.
     `on`: the cluster whose workers read and learn. Default: this process does.
     """
-    test = acceptance.test
+    test = acceptance.accept_on
     inputs = {**sources.by_option(), "--c": options.c if isinstance(options.c, Path) else None, "--accept-on": test}
     refuse_overlaps(inputs, {"--oof": oof, "--history": history}, {"--output": target})
     refuse_unwritable(oof, history)
@@ -306,13 +306,7 @@ def _saved(report: dict[str, Any]) -> Path | None:
 
 
 def command(
-    sources: Sources,
-    output: Path | None,
-    options: Options,
-    on: Address | None,
-    acceptance: Acceptance,
-    as_json: bool,
-    **how: Any,
+    sources: Sources, output: Path | None, options: Options, cluster: Address | None, acceptance: Acceptance, **how: Any
 ) -> None:
     if output is None:
         if isinstance(sources.file, Files):
@@ -320,16 +314,16 @@ def command(
         if sources.file == STANDARD_STREAM or str(Path(sources.file).parent) in ("/dev", "/dev/fd"):
             raise click.UsageError(f"{shown(sources.file)} has no name from which to name the model: give -o MODEL.")
         output = default_model(str(sources.file))
-    if acceptance.test is None:
+    if acceptance.accept_on is None:
         refuse_set(options_of(Acceptance), "{} needs --accept-on TEST.svm.")
-    elif acceptance.test == STANDARD_STREAM or Path(acceptance.test).is_fifo():
+    elif acceptance.accept_on == STANDARD_STREAM or Path(acceptance.accept_on).is_fifo():
         raise click.UsageError("--accept-on is read again for each model: it must be a file.")
-    if on is not None:
+    if cluster is not None:
         _refuse_on_cluster(sources, options)
-    done = train(sources, output, options, on=on, acceptance=acceptance, **how)
+    done = train(sources, output, options, on=cluster, acceptance=acceptance, **how)
     detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in done["seconds"].items()))
     with _after(_saved(done)):
-        output_report(done, as_json, (lambda _: None) if is_quiet() else _print_report)
+        output_report(done, (lambda _: None) if is_quiet() else _print_report)
     if _saved(done) is None:
         stays = "stays" if output.exists() else "is not made"
         raise RejectedError(f"{output} {stays}: {done['acceptance']['verdict']}")

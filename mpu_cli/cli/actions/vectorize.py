@@ -404,7 +404,7 @@ def _cautions(
         )
 
 
-def command(file: str, output: str, as_json: bool, **chosen: Any) -> None:
+def command(file: str, output: str, format: str | None, **chosen: Any) -> None:
     directory, options = place_beside(output, FOLDER), chosen["options"]
     labels, like = chosen["labels"], chosen["like"]
     if chosen["group"] is not None and directory is None:
@@ -421,7 +421,7 @@ def command(file: str, output: str, as_json: bool, **chosen: Any) -> None:
         raise click.UsageError("--min-df and --max-features choose from a vocabulary; --hashing keeps none.")
     inputs = {"TEXTS": file, "--labels": labels, "--like": like}
     refuse_overlaps(inputs, {"--output": output}, {"the directory that --output replaces": directory})
-    output_report(vectorize(file, output, **chosen), as_json, _print_summary)
+    output_report(vectorize(file, output, form=format, **chosen), _print_summary)
 
 
 def _print_summary(report: dict[str, Any]) -> None:
