@@ -204,14 +204,14 @@ def over(scores: csr_array, least: np.ndarray | np.float32) -> csr_array:
 _BLOCK = 64
 
 
-def refuse_too_large(D: int, q: int, levels: int, is_dense: bool = False) -> None:
+def refuse_too_large(D: int, q: int, levels: int) -> None:
     """Raise TooLargeError if the weights in training exceed the machine's memory.
 
     Level l has D + l q weights per label; training also keeps a copy and a mean of them. More than 500 labels are
-    learned one block at a time, and little is left of a block after pruning, unless all weights are dense.
+    learned one block at a time, and little is left of a block after pruning.
     """
     features = D + (levels - 1) * q
-    if is_dense or q <= FEW_LABELS:
+    if q <= FEW_LABELS:
         model = 4 * q * (levels * D + levels * (levels - 1) // 2 * q)
         needed = model + 2 * 4 * q * features
         what = f"a model of {D:,} features x {q:,} labels x {levels} levels takes {model / 1e9:,.1f} GB"

@@ -267,8 +267,7 @@ def test_many_labels_are_not_refused_for_what_all_of_their_weights_would_take(mo
     assert model.levels[0].weights.shape == (1000, 600)
 
 
-@pytest.mark.parametrize("memory", [7_000_000, 10_000])
-def test_elkan08_needs_all_weights_and_predictions_of_many_labels_too(monkeypatch, memory):
-    monkeypatch.setattr(predictions, "machine_memory", lambda: memory)
+def test_elkan08_needs_all_predictions_of_many_labels_too(monkeypatch):
+    monkeypatch.setattr(predictions, "machine_memory", lambda: 10_000)
     with refused(TooLargeError):
-        elkan08.Method(cost=1.0, epochs=1).fit(*full(1000 if memory > 10_000 else 1))
+        elkan08.Method(cost=1.0, epochs=1).fit(*full(1))

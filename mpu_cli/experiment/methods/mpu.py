@@ -29,7 +29,7 @@ class Method:
     def fit(self, X: csr_array, S: csr_array) -> None:
         """Learn."""
         self.model, result = train(Problem(X, S), self.options, self.run, calibrated=self.calibrated)
-        self.c, self.threshold = result.chosen.c, self.model.thresholds
+        self.c, self.threshold, self.held_out = result.chosen.c, self.model.thresholds, result.held_out
 
     def predict(self, X: csr_array) -> np.ndarray:
         """Return probabilities."""

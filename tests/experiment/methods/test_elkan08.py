@@ -26,7 +26,7 @@ def separable(n: int, missing: float) -> tuple[np.ndarray, np.ndarray, np.ndarra
 @pytest.mark.parametrize("missing", [0.0, 0.3, 0.6])
 def test_c_of_separable_labels_is_found(missing):
     X, _, S = separable(3000, missing)
-    assert_allclose(fit(X, as_labels(S), cost=1.0, epochs=None).c, 1 - missing, atol=0.05)
+    assert_allclose(fit(X, as_labels(S), cost=1.0, epochs="auto").c, 1 - missing, atol=0.05)
 
 
 def test_missing_labels_are_predicted():
@@ -47,11 +47,10 @@ def test_labels_with_few_annotations_take_the_c_of_all():
     assert (c[3], len(set(c[:4]))) == (c[4], 4)
 
 
-def test_a_sample_without_some_labels(monkeypatch):
-    monkeypatch.setattr(elkan08, "_SAMPLE", 50)
+def test_a_sample_without_some_labels():
     X, Y = linear_problem(400, 5, 3)
     Y[1:, 2] = False
     Y[0, 2] = True
-    made = fit(X, as_labels(Y), cost=10.0, epochs=2)
+    made = fit(X, as_labels(Y), cost=10.0, epochs=2, sample=50)
     assert ((made.c > 0) & (made.c <= 1)).all()
     assert np.isfinite(made.predict(as_features(X))).all()
