@@ -88,20 +88,20 @@ class Dataset:
 
 
 def _csr(data: np.ndarray, columns: np.ndarray, row_ends: np.ndarray) -> csr_array:
-    inside = np.ones(len(columns), bool)  # whether the previous entry is in the same row
-    inside[row_ends[row_ends < len(columns)]] = False
-    if not np.all((columns[1:] > columns[:-1]) | ~inside[1:]):
-        rows = np.repeat(np.arange(len(row_ends)), np.diff(row_ends, prepend=0))
-        order = np.lexsort((columns, rows))
-        data, columns = data[order], columns[order]
-        again = np.flatnonzero((columns[1:] == columns[:-1]) & inside[1:]) + 1
-        if np.any(data[again] != data[again - 1]) or (data.dtype == bool and np.any(columns[again] <= 1)):
-            raise UnusualError
-        data, columns = np.delete(data, again), np.delete(columns, again)
-        row_ends = row_ends - np.searchsorted(again, row_ends)
     indptr = np.concatenate(([0], row_ends)).astype(np.int32)
-    shape = (len(row_ends), int(columns.max()) + 1 if len(columns) else 0)
-    return csr_array((data, columns, indptr), shape=shape)
+    rows = csr_array((data, columns, indptr), shape=(len(row_ends), int(columns.max(initial=-1)) + 1))
+    if not rows.has_canonical_format:
+        rows.sort_indices()
+        again = np.diff(rows.indices, prepend=-1) == 0
+        again[indptr[indptr < len(again)]] = False  # the first of each row
+        again = np.flatnonzero(again)
+        if np.any(rows.data[again] != rows.data[again - 1]) or (
+            data.dtype == bool and np.any(rows.indices[again] <= 1)
+        ):
+            raise UnusualError
+        rows.data[again] = -0.0  # their sum is the value
+        rows.sum_duplicates()
+    return rows
 
 
 class GrowingCsr:
