@@ -449,39 +449,31 @@ def _compressed(raw: BinaryIO, target: str | Path) -> AbstractContextManager[Wri
     return nullcontext(raw)
 
 
-def _read(stream: Readable, n_bytes: int, source: str, line: int) -> bytes:
-    try:
-        return stream.read(n_bytes)
-    except _DAMAGE as error:
-        raise InputError(source, f"at or after this line, {_fault(source, error)}", line) from error
-
-
 def blocks(stream: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> Iterator[tuple[int, bytes]]:
     """Cut a stream into blocks of whole lines, of at most `block_bytes` plus the longest line.
 
     Yield the number of the block's first line, from 1, and the lines, never empty; only the last block may end without
     a newline. InputError, which names `source`, if a line is longer than `MAX_LINE_BYTES` without its newline.
     """
-    block_bytes = min(block_bytes, MAX_LINE_BYTES)  # so a line can be too long only if it does not end within one read
     first_line = 1
-    rest: list[bytes] = []
-    rest_bytes = 0
-    while data := _read(stream, block_bytes, source, first_line):
-        end = data.find(b"\n")
-        if rest_bytes + (len(data) if end < 0 else end) > MAX_LINE_BYTES:
+    while True:
+        try:
+            block = stream.read(min(block_bytes, MAX_LINE_BYTES))  # so only its last line can be too long
+            if block[-1:] not in (b"", b"\n"):
+                block += stream.readline(MAX_LINE_BYTES + 1)
+        except _DAMAGE as error:
+            raise InputError(source, f"at or after this line, {_fault(source, error)}", first_line) from error
+        if not block:
+            return
+        last = block.rfind(b"\n", 0, -1) + 1
+        if len(block.removesuffix(b"\n")) - last > MAX_LINE_BYTES:
+            if last:  # an error in these lines is the first
+                yield first_line, block[:last]
+            line = first_line + block.count(b"\n", 0, last)
             problem = f"the line is longer than {MAX_LINE_BYTES:,} bytes, the maximum for a line"
-            raise InputError(source, (first_line == 1 and problem_of(b"".join([*rest, data]))) or problem, first_line)
-        cut = data.rfind(b"\n") + 1
-        if cut == 0:
-            rest.append(data)
-            rest_bytes += len(data)
-            continue
-        block = b"".join([*rest, memoryview(data)[:cut]])
-        rest, rest_bytes = [data[cut:]], len(data) - cut
+            raise InputError(source, (line == 1 and problem_of(block)) or problem, line)
         yield first_line, block
         first_line += block.count(b"\n")
-    if last := b"".join(rest):
-        yield first_line, last
 
 
 @contextmanager
