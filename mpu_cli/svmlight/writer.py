@@ -117,23 +117,22 @@ def label_lines(indptr: np.ndarray, ids: np.ndarray) -> bytes:
     return _lines(_joined_rows(map(str, ids.tolist()), indptr, ","))
 
 
-def score_lines(indptr: np.ndarray, ids: np.ndarray, probabilities: np.ndarray) -> bytes:
+def score_lines(
+    indptr: np.ndarray, ids: np.ndarray, probabilities: np.ndarray, chosen: np.ndarray | None = None
+) -> bytes:
     """Return one line ``label:probability label:probability ...`` per instance, like `label_lines`.
 
     Probabilities are written with the fewest digits that yield the same float32 when read.
+
+    `chosen`: bool: labels that are also written before the scores of their instances, ``label,... label:probability
+    ...``. A line without them, but with scores, starts with a space.
     """
-    return _lines(_joined_rows(_pairs(ids, probabilities), indptr, " "))
-
-
-def label_and_score_lines(indptr: np.ndarray, ids: np.ndarray, probabilities: np.ndarray, chosen: np.ndarray) -> bytes:
-    """Return one line ``label,... label:probability ...`` per instance: the chosen labels, then the scores of all.
-
-    A line without chosen labels starts with a space. Otherwise as for `score_lines`.
-    """
-    scores = _joined_rows(_pairs(ids, probabilities), indptr, " ")
-    ends = np.concatenate([[0], np.cumsum(chosen)])[indptr]
-    labels = _joined_rows(map(str, ids[chosen].tolist()), ends, ",")
-    return _lines([f"{listed} {row}" if row else "" for listed, row in zip(labels, scores, strict=True)])
+    rows = _joined_rows(_pairs(ids, probabilities), indptr, " ")
+    if chosen is not None:
+        ends = np.concatenate([[0], np.cumsum(chosen)])[indptr]
+        labels = _joined_rows(map(str, ids[chosen].tolist()), ends, ",")
+        rows = [f"{listed} {row}" if row else "" for listed, row in zip(labels, rows, strict=True)]
+    return _lines(rows)
 
 
 def _lines(rows: list[str]) -> bytes:

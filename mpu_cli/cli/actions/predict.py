@@ -43,7 +43,7 @@ from mpu_cli.runtime.signals import finally_call
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import as_one, bytes_of, compression_named, file_name, open_output, refuse_unreadable
-from mpu_cli.svmlight.writer import label_and_score_lines, label_lines, score_lines
+from mpu_cli.svmlight.writer import label_lines, score_lines
 from mpu_cli.text.analyzer import batches, languages_of, strangers
 from mpu_cli.text.records import Fields, Record, RecordReader, form_and_fields, format_of, open_records
 from mpu_cli.text.stored import Sidecars, from_one, unpacked, wrong_number_of_ids
@@ -241,10 +241,9 @@ def _lines(
     labels, values, names = model.label_ids[cells.columns], cells.probabilities, model.names
     if output.format == "labels":
         return label_lines(ends, labels)
-    if output.format == "scores":
-        return score_lines(ends, labels, values)
-    if output.format == "both":
-        return label_and_score_lines(ends, labels, values, values >= output.thresholds(model)[cells.columns])
+    if output.format in ("scores", "both"):
+        chosen = values >= output.thresholds(model)[cells.columns] if output.format == "both" else None
+        return score_lines(ends, labels, values, chosen)
     is_table, has_uris = output.format == "tsv", names.has_uris
     named = {k: names.in_cell(k) if is_table else names.shown(k) for k in np.unique(labels).tolist()}
     uris = {k: names.uri(k) for k in named}

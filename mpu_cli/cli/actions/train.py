@@ -44,7 +44,7 @@ from mpu_cli.runtime import signals
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, in_background, peak_bytes
 from mpu_cli.svmlight.streams import Files, compression_named, files_of, is_url, open_output, refuse_unwritable, stem
-from mpu_cli.svmlight.writer import label_and_score_lines
+from mpu_cli.svmlight.writer import score_lines
 
 # Fields of a report in a history, in this order; see `_line`.
 _IN_HISTORY = (
@@ -160,7 +160,7 @@ def write_out_of_fold(
             cells = select(part, everything, None, True)
             ends = np.searchsorted(cells.rows, np.arange(part.shape[0] + 1))
             reach = cells.probabilities >= thresholds[cells.columns]
-            out.write(label_and_score_lines(ends, ids[cells.columns], cells.probabilities, reach))
+            out.write(score_lines(ends, ids[cells.columns], cells.probabilities, reach))
 
 
 def _print_report(report: dict[str, Any]) -> None:
