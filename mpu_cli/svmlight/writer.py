@@ -13,7 +13,7 @@ from mpu_cli.svmlight.reader import Dataset, Preamble
 from mpu_cli.svmlight.streams import Measure, Measured, Readable, Writable, blocks
 
 # The labels of each instance in whole lines, possibly none; comment lines do not match.
-_LABELS = re.compile(rb"^(?!#|\Z)(?:[0-9,]+(?=[ \t\r\n#]|\Z))?", re.MULTILINE)
+_LABELS = re.compile(rb"^(?!#|\Z)((?:[0-9,]+(?=[ \t\r\n#]|\Z))?)", re.MULTILINE)
 _LINE_END = re.compile(rb"[ \t]*\r?(?:\n|\Z)")
 _ENDS_LABELS = {b"", b" ", b"\t", b"\r", b"\n"}
 
@@ -21,10 +21,10 @@ _ENDS_LABELS = {b"", b" ", b"\t", b"\r", b"\n"}
 class LabelledLines(NamedTuple):
     """Some lines of a file: instances, which can be written with other labels."""
 
-    top: bytes  # the text before them at the start of the file
+    top: bytes  # the text before the first instance
     is_start: bool  # whether the first line is read as a header if it looks like one
-    lines: bytes  # with plain labels
-    texts: list[dict[int, bytes]]  # as `find_labels` returns them
+    texts: list[dict[int, bytes]]  # the labels of each instance in file order, each once, with its text
+    rests: list[bytes]  # what follows the labels of each instance, up to the next one
     labels: np.ndarray  # int64, shape (a,): the labels of all instances, one after another
     sizes: np.ndarray  # int, shape (n,): how many of them each instance has
 
@@ -34,11 +34,17 @@ class LabelledLines(NamedTuple):
         return [[text for text in labels.values() if next(each)] for labels in self.texts]
 
     def written(self, labels: Iterable[Iterable[bytes]]) -> bytes:
-        """Return the lines with other labels for each instance, like `with_labels`.
+        """Return the lines with other labels for each instance. Every other byte stays the same.
 
-        A first instance that has become a header, such as ``1 3 5`` with implicit values, is written ``1 3 5:1``.
+        However, a space is inserted if the line would otherwise no longer be an instance, or begin with a comment, and
+        a first instance that has become a header, such as ``1 3 5`` with implicit values, is written ``1 3 5:1``.
         """
-        lines = with_labels(self.lines, labels)
+        pieces = []
+        for new, old, rest in zip(labels, self.texts, self.rests, strict=True):
+            text, after = b",".join(new), rest[:1]
+            joins = after not in _ENDS_LABELS if text else after in (b"", b"#")
+            pieces += [text, b" " * (joins and bool(text) != bool(old)), rest]
+        lines = b"".join(pieces)
         if self.is_start and header_of(lines.partition(b"\n")[0]) is not None:
             lines = _LINE_END.sub(rb":1\g<0>", lines, count=1)
         return self.top + lines
@@ -50,48 +56,17 @@ def labelled_lines(stream: Readable, source: str, measure: Measure | None) -> It
     for first_line, block in blocks(again, source):
         is_start = not preamble.has_ended
         start = preamble.end_in(block, first_line)
-        lines = plain_labels(block[start:])
+        before, *parts = _LABELS.split(plain_labels(block[start:]))
         try:
-            texts = find_labels(lines)
+            texts = [{int(text): text for text in of_one.split(b",") if of_one} for of_one in parts[::2]]
             labels = np.array([label for of_one in texts for label in of_one], np.int64)
         except (ValueError, OverflowError):
             raise changed(source) from None
         is_start &= preamble.header is None
         sizes = np.array(list(map(len, texts)), int)
-        yield LabelledLines(block[:start], is_start, lines, texts, labels, sizes)
+        yield LabelledLines(block[:start] + before, is_start, texts, parts[1::2], labels, sizes)
     if again.measure() != measure:
         raise changed(source)
-
-
-def find_labels(block: bytes) -> list[dict[int, bytes]]:
-    """Return the labels of each instance in file order, each once, with its text.
-
-    `block`: whole lines that follow the grammar, with `plain_labels`, without the header; ValueError if they do not.
-
-    >>> find_labels(b"3,07 1:0.5\\n2:1\\n")
-    [{3: b'3', 7: b'07'}, {}]
-    """
-    texts = [match[0].split(b",") if match[0] else [] for match in _LABELS.finditer(block)]
-    return [{int(text): text for text in of_one} for of_one in texts]
-
-
-def with_labels(block: bytes, labels: Iterable[Iterable[bytes]]) -> bytes:
-    """Return the same lines with other labels for each instance. Every other byte stays the same.
-
-    However, a space is inserted if the line would otherwise no longer be an instance, or begin with a comment.
-
-    >>> with_labels(b"3 1:0.5\\n2:1\\n", [[b"3", b"7"], [b"4", b"5"]])
-    b'3,7 1:0.5\\n4,5 2:1\\n'
-    """
-    each = iter(labels)
-
-    def written(match: re.Match[bytes]) -> bytes:
-        text, after = b",".join(next(each)), block[match.end() : match.end() + 1]
-        if text and not match[0]:
-            return text if after in _ENDS_LABELS else text + b" "
-        return b" " if match[0] and not text and after in (b"", b"#") else text
-
-    return _LABELS.sub(written, block)
 
 
 _ROWS, _ENTRIES = 4096, 1 << 16

@@ -50,7 +50,9 @@ def test_filled_in_labels_are_not_learned_from(run, tmp_path, filled):
 def test_nothing_is_left_of_data_that_cannot_be_written(run, tmp_path, monkeypatch):
     X, Y = (array[:200] for array in hierarchy(1))
     news, rules = write(tmp_path / "news.svm", X, hide(Y, 0.4).toarray()), write_rules(tmp_path / "rules.tsv")
-    monkeypatch.setattr("mpu_cli.svmlight.writer.with_labels", Mock(side_effect=OSError(27, "File too large")))
+    monkeypatch.setattr(
+        "mpu_cli.svmlight.writer.LabelledLines.written", Mock(side_effect=OSError(27, "File too large"))
+    )
     args = *QUICK, "--format", "svm", "--implied", rules, "--fill-implied", "-o", tmp_path / "a.svm"
     assert run("suggest", news, *args).exit_code == 1
     assert not list(tmp_path.glob("a.*"))
