@@ -32,7 +32,7 @@ from mpu_cli.names.naming import FILLED, FOLDER, IDS, IMPLIED, LABELS, Naming, b
 from mpu_cli.runtime.files import expect, json_value, open_regular
 from mpu_cli.runtime.options import AUTO, options_of
 from mpu_cli.svmlight.grammar import MAX_ID
-from mpu_cli.svmlight.streams import BLOCK_BYTES, Files, Measure, Measured, Measures, Source, files_of, open_input
+from mpu_cli.svmlight.streams import BLOCK_BYTES, Measure, Measured, Measures, Source, files_of, open_input
 from mpu_cli.text.analyzer import TextOptions
 from mpu_cli.text.records import DEFAULT_FIELDS, FORMATS, Fields
 
@@ -251,12 +251,21 @@ def unpacked(data: bytes, source: str) -> Stored:
         raise InputError(source, f"the vectoriser is damaged ({error}); copy or train the model again") from error
 
 
-def made_with(data: str | Path) -> Content | None:
-    """Return size and checksum of the data file that a directory was made with; None if it is missing or damaged."""
-    manifest = there(data, FOLDER, MANIFEST)
-    with suppress(InputError, OSError, KeyError, TypeError, ValueError):  # reading the vectoriser raises the error
-        return None if manifest is None else content_of(read_manifest(manifest.parent))
-    return None
+def origin_of(data: str | Path) -> tuple[Content | None, Records | None]:
+    """Return the data file that the directory beside one was made with, and the records that this was made from.
+
+    None if they are unknown: the directory is missing or damaged, or does not contain them.
+    """
+    content = records = None
+    with suppress(InputError, OSError, LookupError, TypeError, ValueError):  # reading the vectoriser raises the error
+        if (manifest := there(data, FOLDER, MANIFEST)) is not None:
+            values = read_manifest(manifest.parent)
+            content = content_of(values)
+            file, form, skip_bad, sha256 = (values["records"][name] for name in _PLACE)
+            if form in FORMATS:
+                place = os.path.normpath(Path(data).parent / str(file))
+                records = Records(place, form, bool(skip_bad), str(sha256), _fields(values["fields"]))
+    return content, records
 
 
 def side_files(data: str | Path) -> Iterator[tuple[str, str | Path]]:
@@ -269,19 +278,8 @@ def side_files(data: str | Path) -> Iterator[tuple[str, str | Path]]:
     with suppress(InputError, OSError):  # not text, so it contains no names; or there are no data
         if names := find_names(data):
             yield "label names", names
-    if records := _records_of(data):
+    if records := origin_of(data)[1]:
         yield "records", records.file
-
-
-def _records_of(data: str | Path) -> Records | None:
-    """Return the records that a data file was made from; None if its directory does not tell, or is damaged."""
-    with suppress(InputError, OSError, LookupError, TypeError, ValueError):
-        values = read_manifest(beside(data, FOLDER))
-        file, form, skip_bad, sha256 = (values["records"][name] for name in _PLACE)
-        if form in FORMATS:
-            place = os.path.normpath(Path(data).parent / str(file))
-            return Records(place, form, bool(skip_bad), str(sha256), _fields(values["fields"]))
-    return None
 
 
 def from_one(vectors: csr_array) -> csr_array:
@@ -301,7 +299,9 @@ class Sidecars:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._expected = {file: (made.bytes, made.sha256) for file in files_of(source) if (made := made_with(file))}
+        origins = {file: origin_of(file) for file in files_of(source)}
+        self._expected = {file: (made.bytes, made.sha256) for file, (made, _) in origins.items() if made is not None}
+        self._records = next(iter(origins.values()))[1] if len(origins) == 1 else None
         self.measures: Measures = dict.fromkeys(self._expected)
 
     def stranger(self) -> str | None:
@@ -350,9 +350,7 @@ class Sidecars:
 
     def records(self) -> Records | None:
         """Return the records that the data were made from; None if unknown, or for several files."""
-        if isinstance(self._source, Files) or not self._expected or self.stranger() is not None:
-            return None
-        return _records_of(self._source)
+        return self._records if self._expected and self.stranger() is None else None
 
     def stored_vectorizer(self) -> Stored | None:
         """Return the vectoriser that made the data, which have been read; None if their directory is absent.

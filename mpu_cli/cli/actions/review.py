@@ -25,7 +25,7 @@ from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import Measured, bytes_of, open_output
 from mpu_cli.text.fields import value_of
 from mpu_cli.text.records import Fields, RecordReader, format_of, open_records
-from mpu_cli.text.stored import Records, Sidecars, made_with
+from mpu_cli.text.stored import Records, Sidecars, origin_of
 
 
 def _allowed(
@@ -142,7 +142,7 @@ def command(
 ) -> None:
     inputs: dict[str, Any] = {"FILE": source, "--suggestions": suggestions, "--text": text, "--features": features}
     inputs |= suggestible.by_option() | {"--reviewed": reviewed, "--labels": naming.file}
-    if text_field and text is None and made_with(source) is None:
+    if text_field and text is None and origin_of(source)[0] is None:
         raise click.UsageError("--text-field needs --text, where FILE was not made by mpu vectorize.")
     if link is not None and not (link.startswith(("https://", "http://")) and "{id}" in link):
         raise click.UsageError("--link begins with https:// or http://, and has {id} in it.")
