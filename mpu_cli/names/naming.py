@@ -6,7 +6,7 @@ For ``news.svm``, label names and ids are in ``news.text/``, which `mpu vectoriz
 import logging
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -189,31 +189,27 @@ class Suggestible:
     # `only`, `exclude`: labels that may be suggested, and labels that may not. Text after a tab in a line is ignored.
     only: str | Path | None = None
     exclude: str | Path | None = None
-    # Files of labels deprecated in a thesaurus, by number. Labels in `only` may be suggested even so.
-    deprecated: tuple[Path, ...] = ()
-
-    def beside(self, source: Source) -> "Suggestible":
-        """Return the same, excluding labels that are deprecated in the data's thesaurus."""
-        files = (there(file, FOLDER, DEPRECATED) for file in files_of(source))
-        return replace(self, deprecated=tuple(filter(None, files)))
 
     def by_option(self) -> dict[str, Any]:
         """Return the files by option name, as `refuse_overlaps` takes them."""
         return {"--only": self.only, "--exclude": self.exclude}
 
-    def of(self, ids: "np.ndarray", names: label_names.LabelNames) -> "np.ndarray | None":
+    def of(self, ids: "np.ndarray", names: label_names.LabelNames, source: Source | None = None) -> "np.ndarray | None":
         """Return a mask of the labels that may be suggested: bool, shape (q,); None if all may.
 
+        `source`: the data; labels that are deprecated in their thesaurus are suggested only if they are in `only`.
         Raises InputError (a file cannot be read, contains a name of several labels, or no label; or no label is left).
         """
-        if self.only is None and self.exclude is None and not self.deprecated:
+        places = (there(file, FOLDER, DEPRECATED) for file in ([] if source is None else files_of(source)))
+        deprecated = list(filter(None, places))
+        if self.only is None and self.exclude is None and not deprecated:
             return None
         import numpy as np  # heavy, and every command imports this module
 
         if self.only is not None:
             allowed = np.isin(ids, _labels(self.only, ids, names))
         else:
-            lines = (line for path in self.deprecated for line in text_lines(path))
+            lines = (line for path in deprecated for line in text_lines(path))
             allowed = ~np.isin(ids, [number for line in lines if (number := label_names.as_number(line)) is not None])
         if self.exclude is not None:
             allowed &= ~np.isin(ids, _labels(self.exclude, ids, names))

@@ -157,7 +157,7 @@ def suggest(sources: Sources, outputs: Outputs, options: Options, choice: Choice
     model = filled = None
     data = read_training_data(sources, run, is_read_again=outputs.fill)
     asked = data.resolved(options)
-    choice = replace(choice, columns=outputs.suggestible.beside(sources.file).of(data.ids, data.names))
+    choice = replace(choice, columns=outputs.suggestible.of(data.ids, data.names, sources.file))
     if data.scores is not None:
         evidence = Evidence.of_scores(data.scores, data, asked, run)
     else:
@@ -239,7 +239,7 @@ def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) 
     _refuse_files(sources, outputs, options)
     assert outputs.target is not None  # the command sets one
     data = read_training_data(sources, run, is_for_model=False)
-    allowed = outputs.suggestible.beside(sources.file).of(data.ids, data.names)
+    allowed = outputs.suggestible.of(data.ids, data.names, sources.file)
     drawn = Scored(data, replace(options, features=LINEAR), run, data.scores).questions(n, allowed)
     answered = 0 if data.answers is None else len(data.answers)
     by = f"by {answered} answers" if answered else "if half of the labels are missing"
