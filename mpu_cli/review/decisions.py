@@ -93,6 +93,17 @@ class Decisions:
         """Return a number for each cell: int64, in the order of instances and labels."""
         return self.instance << 32 | (self.label + 1)
 
+    def settle(self, others: "Decisions") -> np.ndarray:
+        """Return which cells of others these lines decide, themselves or by ``*``: bool."""
+        closed = self.instance[self.label == NOTHING_ELSE]
+        return np.isin(others.cells(), self.cells()) | np.isin(others.instance, closed)
+
+    def are_among(self, labels: csr_array) -> np.ndarray:
+        """Return which cells are among labels of instances, by number, where there may be fewer of either: bool."""
+        there = (self.label != NOTHING_ELSE) & (self.instance < labels.shape[0]) & (self.label < labels.shape[1])
+        there[there] = values_at(labels, self.instance[there], self.label[there])
+        return there
+
     def write(self, out: Writable, ids: RecordIds | None = None) -> None:
         """Write these decisions as they were read."""
         is_added = self.origin == HowDecided.ADDED
@@ -162,9 +173,7 @@ def _skipped(every: Decisions) -> tuple[int, int] | None:
 
     Questions are in random order. A file that was sorted does not show which were skipped.
     """
-    decided = every[every.is_decided]
-    is_closed = np.isin(every.instance, decided.instance[decided.label == NOTHING_ELSE])
-    is_answered = np.isin(every.cells(), decided.cells()) | is_closed
+    is_answered = every[every.is_decided].settle(every)
     skipped = answered = 0
     for file in range(len(every.files)):
         there = is_answered[every.is_as_drawn & (every.file == file)]
@@ -181,8 +190,7 @@ def _undisputed(every: Decisions, ids: RecordIds | None, annotated: csr_array | 
     """
     is_open = every.label != NOTHING_ELSE
     if annotated is not None:
-        known = is_open & (every.instance < annotated.shape[0]) & (every.label < annotated.shape[1])
-        is_open[known] = ~values_at(annotated, every.instance[known], every.label[known])
+        is_open &= ~every.are_among(annotated)
     every_cell = list(zip(every.instance.tolist(), every.label.tolist(), strict=True))
     of_star = [cell for cell, is_it in zip(every_cell, is_open, strict=True) if is_it]
     said: list[dict[tuple[int, int], tuple[bool, str, str]]] = []  # by cell: verdict, reviewer and place

@@ -1,6 +1,5 @@
 """Matching people's decisions, and suggestions to people, with the data that they are about."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,46 +116,19 @@ def match(decisions: Decisions, data: Dataset, source: Source, also: Sequence[in
     )
 
 
-@dataclass(frozen=True)
-class Suggested:
-    """A label that may be missing from an instance."""
+def suggestions_of(listed: Decisions, data: Dataset, source: str | Path) -> Decisions:
+    """Return the lines of a review file without a decision, for labels that are not annotated; each cell once.
 
-    label: int
-    probability: float | None = None  # None: unknown
-    drawn: float | None = None  # the probability with which it was drawn as a question; None: not a question
-    why: tuple[str, ...] = ()  # features of the instance that are evidence for it
-
-    @property
-    def shown(self) -> float | None:
-        """The probability shown to people: None for a question, which they answer without it."""
-        return self.probability if self.drawn is None else None
-
-
-SuggestedByInstance = dict[int, list[Suggested]]
-
-
-def suggestions_of(listed: Decisions, data: Dataset, source: str | Path) -> SuggestedByInstance:
-    """Return the suggestions in a review file with a column ``probability``, if it exists.
-
-    Lines that are decided, or suggest an annotated label, are skipped, and so are repeated cells.
-
-    Returns: suggested labels by instance; instances in the order of the file, labels with the most probable first.
+    Returns: instances in the order of the file, labels with the most probable first, but questions in that of the file.
     Raises InputError (the file does not belong to the data).
     """
     _refuse_other_data(listed, data, source)
-    suggested: dict[int, dict[int, Suggested]] = {}
-    still = listed[~listed.is_decided & (listed.label != NOTHING_ELSE)]
-    columns = still.instance, still.label, still.probability, still.chance, still.why
-    for instance, label, claimed, drawn, why in zip(*(column.tolist() for column in columns), strict=True):
-        of_question = None if math.isnan(drawn) else drawn
-        words = tuple(filter(None, why.split("; "))) if of_question is None else ()
-        suggestion = Suggested(label, None if math.isnan(claimed) else claimed, of_question, words)
-        suggested.setdefault(instance, {}).setdefault(label, suggestion)
-    return {
-        instance: sorted(left, key=lambda suggestion: -(suggestion.shown or 0))
-        for instance, labels in suggested.items()
-        if (left := [suggestion for label, suggestion in labels.items() if label not in labels_of(data, instance)])
-    }
+    left = listed[~listed.is_decided & (listed.label != NOTHING_ELSE)]
+    left = left[np.sort(np.unique(left.cells(), return_index=True)[1])]
+    _, first, group = np.unique(left.instance, return_index=True, return_inverse=True)
+    shown = np.where(np.isnan(left.chance), np.nan_to_num(left.probability), 0.0)
+    left = left[np.lexsort((-shown, first[group]))]
+    return left[~left.are_among(data.labels)]
 
 
 def labels_of(data: Dataset, instance: int) -> list[int]:

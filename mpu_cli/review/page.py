@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 from base64 import b64encode
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +23,7 @@ from mpu_cli.errors import MpuError, shown
 from mpu_cli.names.label_names import NAMELESS, LabelNames, Names, RecordIds, is_uri
 from mpu_cli.names.lines import cell
 from mpu_cli.review.decisions import NOTHING_ELSE, SAMPLE, SUGGESTION, Decisions
-from mpu_cli.review.matching import Suggested, SuggestedByInstance, labels_of
+from mpu_cli.review.matching import labels_of
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.reader import Dataset
@@ -41,7 +42,7 @@ class Review:
     checksum: str  # of the features (`decisions.checksum`)
     instances: list[int]  # in the order of reviewing
     is_sample: bool = False  # whether the instances were drawn at random
-    suggestions: SuggestedByInstance | None = None  # also shown for a sample
+    suggestions: Decisions | None = None  # from `matching.suggestions_of`, also shown for a sample
     ids: RecordIds | None = None
     # The values of the fields with the text of an instance; with several fields, the first is the title. An instance
     # without a text is shown by its features
@@ -52,9 +53,17 @@ class Review:
     label_names: LabelNames = NAMELESS
     feature_names: Names | None = None  # From `names.naming.read_names`. Features without a name are shown by number
 
-    def suggested(self, instance: int) -> list[Suggested]:
-        """Return the suggestions for an instance, the most probable first."""
-        return (self.suggestions or {}).get(instance, [])
+    @cached_property
+    def suggested(self) -> dict[int, list[tuple[Any, ...]]]:
+        """The suggestions for each instance: label, probability, chance of a question, evidence; None if unknown."""
+        found: defaultdict[int, list[tuple[Any, ...]]] = defaultdict(list)
+        if (of := self.suggestions) is not None:
+            shares = (
+                np.where(np.isnan(share), np.array(None), share).tolist() for share in (of.probability, of.chance)
+            )
+            for instance, *one in zip(of.instance.tolist(), of.label.tolist(), *shares, of.why.tolist(), strict=True):
+                found[instance].append(tuple(one))
+        return found
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -64,7 +73,7 @@ class Review:
     @cached_property
     def labels(self) -> list[int]:
         """All labels that a person can choose from, ascending."""
-        suggested = [one.label for instance in self.instances for one in self.suggested(instance)]
+        suggested = [label for instance in self.instances for label, *_ in self.suggested[instance]]
         decided = [] if self.decided is None else self.decided.label[self.decided.label != NOTHING_ELSE]
         others = (np.asarray(those, np.int64) for those in (suggested, list(self.label_names.by_number), decided))
         return np.unique(np.concatenate([np.flatnonzero(self.counts), *others])).tolist()
@@ -81,9 +90,10 @@ def draw(n: int, size: int, seed: int) -> list[int]:
     return np.random.default_rng(seed).permutation(n)[:size].tolist()
 
 
-def choose(n: int, sample: list[int] | None, suggestions: SuggestedByInstance | None) -> list[int]:
+def choose(n: int, sample: list[int] | None, suggestions: Decisions | None) -> list[int]:
     """Return the instances to review, in order: the sample, or else those with suggestions, or else all."""
-    order = sample if sample is not None else list(suggestions) if suggestions is not None else list(range(n))
+    suggested = None if suggestions is None else list(dict.fromkeys(suggestions.instance.tolist()))
+    order = sample if sample is not None else suggested if suggested is not None else list(range(n))
     if len(order) > _MOST_ON_A_PAGE:
         raise MpuError(
             f"{len(order):,} instances are too many to review at once (at most {_MOST_ON_A_PAGE:,}): draw a sample, or "
@@ -162,14 +172,15 @@ def _item(review: Review, instance: int, place: dict[int, int]) -> dict[str, Any
     n number, i id, a annotated, h title, t text, f features,
     s suggested: label, probability, and for a question the probability of drawing it, w evidence for these by place
     """
-    suggested, texts = review.suggested(instance), (review.texts or {}).get(instance)
+    suggested, texts = review.suggested[instance], (review.texts or {}).get(instance)
     shown: dict[str, Any] = {
         "n": instance + 1,
         "a": [place[label] for label in labels_of(review.data, instance)],
-        "s": [[place[one.label], one.probability, *filter(None, [one.drawn])] for one in suggested],
+        "s": [[place[label], probability, *filter(None, [drawn])] for label, probability, drawn, _ in suggested],
     }
     often = function_words(language_of("\n\n".join(filter(None, texts or ()))))  # these are uninformative to people
-    telling = {one.label: [words for words in one.why if not often.issuperset(words.split())] for one in suggested}
+    reasons = {label: why.split("; ") for label, _, drawn, why in suggested if drawn is None}
+    telling = {label: [words for words in why if not often.issuperset(words.split())] for label, why in reasons.items()}
     if why := {place[label]: features for label, features in telling.items() if features}:
         shown["w"] = why
     if review.ids is not None:

@@ -59,7 +59,7 @@ def _data_beside(source: str | Path) -> Path:
     return there[0]
 
 
-def _changes(decided: decisions.Decisions) -> dict[int, _Changes]:
+def _changes(decided: decisions.Decisions) -> defaultdict[int, _Changes]:
     changes: defaultdict[int, _Changes] = defaultdict(_Changes)
     cells = zip(decided.instance.tolist(), decided.label.tolist(), decided.verdict.tolist(), strict=True)
     for instance, label, is_true in cells:
@@ -74,11 +74,9 @@ def _changes(decided: decisions.Decisions) -> dict[int, _Changes]:
 
 def _on_suggestions(decided: decisions.Decisions, listed: decisions.Decisions) -> int:
     """Count the decisions on suggestions of this list, or of an earlier one: `mpu suggest` does not list them again."""
-    of_list, of_decisions = listed.cells(), decided.cells()
-    is_answer, closes = decided.is_sample | ~np.isnan(decided.chance), decided.label == NOTHING_ELSE
-    is_earlier = ~(is_answer | closes) & (decided.origin >= HowDecided.UNKNOWN) & ~np.isin(of_decisions, of_list)
-    is_settled = np.isin(of_list, of_decisions) | np.isin(listed.instance, decided.instance[closes])
-    return int(np.count_nonzero(is_earlier) + np.count_nonzero(is_settled))
+    is_other = decided.is_sample | ~np.isnan(decided.chance) | (decided.label == NOTHING_ELSE)
+    is_earlier = ~is_other & (decided.origin >= HowDecided.UNKNOWN) & ~np.isin(decided.cells(), listed.cells())
+    return int(np.count_nonzero(is_earlier) + np.count_nonzero(decided.settle(listed)))
 
 
 def _retagged(
@@ -150,15 +148,12 @@ def command(
                 f"{counted(n, 'decision')} on suggestions cannot show how many of the list are right: decide {_ENOUGH} "
                 "of it and give the file to --reviewed, here and in mpu suggest; or add --yes",
             )
-        # Of each file, since `decided` lacks those on which they contradict each other.
-        each = [lines[lines.is_decided] for lines in files.values()]
-        seen = {cell for one in each for cell in zip(one.instance.tolist(), one.label.tolist(), strict=True)}
         suggested = suggestions_of(files[suggestions], dataset, data)
-        for instance, cells in suggested.items():
-            for one in cells:
-                is_probable = one.shown is not None and one.shown >= (min_probability or 0.0)
-                if is_probable and not seen & {(instance, one.label), (instance, NOTHING_ELSE)}:
-                    changes.setdefault(instance, _Changes()).add[one.label] = "suggested"
+        suggested = suggested[np.isnan(suggested.chance) & (suggested.probability >= (min_probability or 0.0))]
+        for lines in files.values():  # `decided` lacks cells on which they contradict each other
+            suggested = suggested[~lines[lines.is_decided].settle(suggested)]
+        for instance, label in zip(suggested.instance.tolist(), suggested.label.tolist(), strict=True):
+            changes[instance].add[label] = "suggested"
     # Records without ids are identified by number, from 0.
     by_key: dict[str | int, _Changes] = {}
     for instance, wanted in changes.items():

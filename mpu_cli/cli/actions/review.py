@@ -12,12 +12,12 @@ import numpy as np
 from mpu_cli.cli.messages import info, warn
 from mpu_cli.cli.options import refuse_overlaps
 from mpu_cli.errors import InputError, counted, shown
-from mpu_cli.names.label_names import LabelNames, RecordIds
+from mpu_cli.names.label_names import RecordIds
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.naming import Naming, Suggestible, find_broader, read_implications, read_names
 from mpu_cli.review import decisions
 from mpu_cli.review.decisions import checksum
-from mpu_cli.review.matching import SuggestedByInstance, match, suggestions_of
+from mpu_cli.review.matching import match, suggestions_of
 from mpu_cli.review.page import Review, choose, draw, page
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
@@ -26,19 +26,6 @@ from mpu_cli.svmlight.streams import Measured, bytes_of, open_output
 from mpu_cli.text.fields import value_of
 from mpu_cli.text.records import Fields, RecordReader, format_of, open_records
 from mpu_cli.text.stored import Records, Sidecars, origin_of
-
-
-def _allowed(
-    suggestions: SuggestedByInstance, suggestible: Suggestible, names: LabelNames, occurring: np.ndarray
-) -> SuggestedByInstance:
-    suggested = [one.label for labels in suggestions.values() for one in labels]
-    ids = np.unique([*suggested, *occurring.tolist(), *names.by_number])
-    if (allowed := suggestible.of(ids, names)) is None:
-        return suggestions
-    kept = {*ids[allowed].tolist()}
-    left = ((instance, [one for one in labels if one.label in kept]) for instance, labels in suggestions.items())
-    return {instance: labels for instance, labels in left if labels}
-
 
 # The id of a record, or None, and its texts.
 _Keyed = Iterator[tuple[str | None, tuple[str, ...]]]
@@ -152,14 +139,17 @@ def command(
         data = read(source, reading, run, measures=sidecars.measures)
         of_features = checksum(data.features)
     drawn = None if sample is None else draw(len(data), sample, run.seed)
-    names = sidecars.names_of(naming, data.occurring_labels()[1])
+    occurring = data.occurring_labels()[1]
+    names = sidecars.names_of(naming, occurring)
     ids = sidecars.ids(len(data))
     if link is not None and ids is None:
         raise InputError(source, "its records have no ids for --link")
     suggested = None
     if suggestions is not None:
         suggested = suggestions_of(decisions.read_lines(suggestions, names, ids), data, source)
-        suggested = _allowed(suggested, suggestible.beside(source), names, data.occurring_labels()[1])
+        known = np.unique([*suggested.label.tolist(), *occurring.tolist(), *names.by_number])
+        if (allowed := suggestible.of(known, names, source)) is not None:
+            suggested = suggested[np.isin(suggested.label, known[allowed])]
     wanted = choose(len(data), drawn, suggested)
     if not wanted:
         raise InputError(suggestions, "nothing is left to review: everything is decided or annotated")
@@ -185,8 +175,8 @@ def command(
     with open_output(output) as out:
         out.write(page(work))
     instances, labels = len(wanted), len(work.labels)
-    n_suggested = sum(map(len, map(work.suggested, wanted)))
-    left_out = sum(map(len, (suggested or {}).values())) - n_suggested
+    n_suggested = sum(len(work.suggested[instance]) for instance in wanted)
+    left_out = (0 if suggested is None else len(suggested)) - n_suggested
     without = f" ({left_out:,} of instances that were not drawn left out)" * (left_out > 0)
     info(
         f"{counted(instances, 'instance')} to review, with {counted(n_suggested, 'suggested label')}{without}; "
