@@ -34,7 +34,7 @@ from mpu_cli.core.thresholds import chosen_thresholds
 from mpu_cli.errors import DataError
 from mpu_cli.people.posteriors import Evidence, Scored, calibrated_by, unannotated_posterior
 from mpu_cli.people.suggestions import given_other_labels
-from mpu_cli.runtime.options import Kind, checked, columns_of, in_order_of
+from mpu_cli.runtime.options import Kind, checked
 from mpu_cli.runtime.run import Run
 
 # Keywords of `MPUClassifier.fit`.
@@ -117,7 +117,7 @@ def estimate_c(
     checked(Kind(words=METHODS), "method", method)
     declared = {name: DECLARED[name] for name in ("features", "folds", "sample", "seed", "jobs")}
     given = {name: keywords.pop(option.name, option.written_default) for name, option in declared.items()}
-    annotations, P = _with_features(X, y, scores, _annotations(y, keywords))
+    annotations, P = _with_features(X, scores, _annotations(y, keywords))
     scored = Scored(annotations, chosen(FrequencyOptions, given), chosen(Run, given), P)
     estimates = scored.estimates(method)
     estimate = estimates.estimate
@@ -131,7 +131,7 @@ def estimate_c(
     return estimate.of_columns(annotations.columns)
 
 
-def _with_features(X: Any, y: Any, scores: Any, annotations: Annotations) -> tuple[Annotations, np.ndarray | None]:
+def _with_features(X: Any, scores: Any, annotations: Annotations) -> tuple[Annotations, np.ndarray | None]:
     """Check features and add them to the annotations; or check the scores given instead, and return these too."""
     if (X is None) == (scores is None):
         raise DataError("give either features (X) or out-of-fold scores (scores=)")
@@ -139,14 +139,12 @@ def _with_features(X: Any, y: Any, scores: Any, annotations: Annotations) -> tup
         matrix = arrays.checked(X, "X", dtype=np.float32, ensure_min_features=1)
         check_consistent_length(matrix, annotations.labels)
         return replace(annotations, features=arrays.as_csr(matrix)), None
-    return annotations, annotations.of_scores(scores, y)
+    return annotations, annotations.of_scores(scores)
 
 
-def _held_out(y: Any, scores: Any, c: Any, verified: Any, name: str = "scores") -> tuple[Annotations, HeldOut]:
-    annotations = _annotations(y, verified)
-    P = annotations.of_scores(scores, y, name)
-    rates = learned_rates(in_order_of(columns_of(y), c, "c"), annotations)
-    return annotations, HeldOut(P, annotations.labels, LabelFrequency.of(rates, P.shape, annotations.verified))
+def _held_out(annotations: Annotations, P: np.ndarray, c: Any) -> HeldOut:
+    frequency = LabelFrequency.of(learned_rates(c, annotations), P.shape, annotations.verified)
+    return HeldOut(P, annotations.labels, frequency)
 
 
 class CheckedCalibration(Calibration):
@@ -190,7 +188,8 @@ def calibrate(y: Any, *, scores: ArrayLike, c: ArrayLike, **verified: Any) -> Ca
     >>> round(float(calibrate(S, scores=scores, c=0.5)(scores[0])[0]), 2)
     0.8
     """
-    found = calibrated_by(_held_out(y, scores, c, verified)[1])
+    annotations = _annotations(y, verified)
+    found = calibrated_by(_held_out(annotations, annotations.of_scores(scores), c))
     return CheckedCalibration(found.predicted, found.actual)
 
 
@@ -230,13 +229,10 @@ def missing_labels(
     >>> bool(Y[missing.rows, missing.columns].all()), bool(missing.probabilities.min() > 0.9)
     (True, True)
     """
-    if c is None:
-        annotations = _annotations(y, verified)
-        evidence = Evidence.of_scores(annotations.of_scores(scores, y), annotations, Options(), Run())
-        warn_of(evidence.estimates, annotations)
-    else:
-        annotations, held_out = _held_out(y, scores, c, verified)
-        evidence = Evidence(calibrated_by(held_out)(held_out.probabilities), held_out.frequency)
+    annotations = _annotations(y, verified)
+    options = Options(c=None if c is None else learned_rates(c, annotations))
+    evidence = Evidence.of_scores(annotations.of_scores(scores), annotations, options, Run())
+    warn_of(evidence.estimates, annotations)
     return listed_missing(evidence, annotations, top)
 
 
@@ -274,7 +270,7 @@ def c_from_review(y: Any, reviewed: Any, sampled: ArrayLike, *, scores: ArrayLik
     """
     annotations = Annotations.of_matrix(y, reviewed=reviewed, sampled=sampled)
     if scores is not None:
-        found = Scored(annotations, FrequencyOptions(), Run(), annotations.of_scores(scores, y)).estimates().reviewed
+        found = Scored(annotations, FrequencyOptions(), Run(), annotations.of_scores(scores)).estimates().reviewed
     elif annotations.answers is None:
         found = from_people(annotations)
     else:
@@ -332,7 +328,7 @@ def questions(
     >>> model.record_["c_by_people"]["answers"], bool(abs(model.c_ - 0.5).max() < 0.1)
     (40, True)
     """
-    annotations, P = _with_features(X, y, scores, _annotations(y, verified, _DRAWN))
+    annotations, P = _with_features(X, scores, _annotations(y, verified, _DRAWN))
     return drawn_questions(FrequencyOptions(), chosen(Run, {"seed": random_state}), annotations, n, P)
 
 
@@ -393,7 +389,7 @@ def out_of_fold(X: Any, y: Any, estimator: MPUClassifier | None = None, **verifi
             "sklearn.model_selection.cross_val_predict(..., method='predict_proba'), and give them to estimate_c, "
             "calibrate, missing_labels and choose_thresholds"
         )
-    annotations, _ = _with_features(X, y, None, _annotations(y, verified, _DRAWN))
+    annotations, _ = _with_features(X, None, _annotations(y, verified, _DRAWN))
     options, run = settings_of(MPUClassifier() if estimator is None else estimator, annotations)
     refuse_large_predictions(*annotations.labels.shape)
     _, result = stacking.train(annotations, options, run, hold_out_all=True)
@@ -459,6 +455,7 @@ def choose_thresholds(
     (True, 0.91)
     """
     checked(Kind(words=CRITERIA), "criterion", criterion)
-    annotations, held_out = _held_out(y, probabilities, c, verified, "probabilities")
-    best, expected = chosen_thresholds(held_out, criterion)
+    annotations = _annotations(y, verified)
+    P = annotations.of_scores(probabilities, "probabilities")
+    best, expected = chosen_thresholds(_held_out(annotations, P, c), criterion)
     return Thresholds(annotations.widened(best, np.inf), expected.f1)

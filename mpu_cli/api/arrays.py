@@ -45,9 +45,9 @@ class Annotations(Problem):
         """Select the columns of these labels from all of the caller's columns."""
         return np.ascontiguousarray(values[..., self.columns])
 
-    def of_scores(self, values: Any, y: Any, name: str = "scores") -> np.ndarray:
+    def of_scores(self, values: Any, name: str = "scores") -> np.ndarray:
         """Check that all cells of y have scores from 0 to 1, and return these labels' columns: float32, n x q."""
-        given = from_0_to_1(in_order_of(columns_of(y), values, name), name)
+        given = from_0_to_1(in_order_of(self.named.names, values, name), name)
         if given.shape != (shape := self.named.matrix.shape):
             raise DataError(f"{name} have shape {given.shape}, and y has {shape}")
         return self.of_labels(given)

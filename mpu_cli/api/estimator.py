@@ -141,7 +141,7 @@ def learned_rates(c: Any, annotations: Annotations) -> np.ndarray:
 
     DataError if the annotations contradict c.
     """
-    width = annotations.named.matrix.shape[1]
+    c, width = in_order_of(annotations.named.names, c, "c"), annotations.named.matrix.shape[1]
     if np.ndim(c) and np.shape(c) != (width,):
         raise DataError(
             f"c has shape {np.shape(c)}, and y has {counted(width, 'label')}: give one number, or one for each"
@@ -536,15 +536,11 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
     @property
     def coef_(self) -> np.ndarray | csr_array:  # noqa: D102  # an attribute, described above
         level, columns = self._first_level()
-        weights = level.weights
-        shape = len(self._of_columns), self.n_features_in_
-        if isinstance(weights, np.ndarray) and columns is None:
-            coefficients = np.zeros(shape, np.float32)
-            coefficients[self._columns] = weights.T
-            return coefficients
-        places = coo_array(weights)
+        places = coo_array(level.weights)
         features = places.row if columns is None else columns.indices[places.row]
-        return csr_array((places.data, (self._columns[places.col], features)), shape=shape)
+        shape = len(self._of_columns), self.n_features_in_
+        coefficients = csr_array((places.data, (self._columns[places.col], features)), shape=shape)
+        return coefficients.toarray() if columns is None and isinstance(level.weights, np.ndarray) else coefficients
 
     @property
     def intercept_(self) -> np.ndarray:  # noqa: D102
