@@ -26,7 +26,7 @@ from mpu_cli.core.features import Columns, RbfFeatures
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.predictions import Top
 from mpu_cli.core.stacking import StackedModel
-from mpu_cli.errors import ModelError, TooLargeError
+from mpu_cli.errors import ModelError, MpuError, TooLargeError
 from mpu_cli.names.label_names import NAMELESS, LabelNames
 from mpu_cli.runtime.files import expect, json_object, open_regular
 from mpu_cli.runtime.run import available_memory
@@ -91,7 +91,7 @@ def parse(path: Path, text: bytes) -> dict[str, Any]:
 
     Raises ModelError (it is damaged, or has another format version).
     """
-    with refusing_damage(f"{path}: manifest.json is damaged"):
+    with refusing_damage(f"{path}: manifest.json"):
         values = json_object(text)
         version = values["format_version"]
         expect(values["format"] == FORMAT and type(version) is int and version >= 1, "of another format")
@@ -129,13 +129,21 @@ def origin_name(manifest: bytes) -> str:
 
 
 @contextmanager
-def refusing_damage(problem: str) -> Iterator[None]:
-    """Turn exceptions from the values of a damaged model into a ModelError that begins with a problem."""
+def refusing_damage(named: str) -> Iterator[None]:
+    """Turn exceptions from what a damaged model contains, which are of many types, into a ModelError that names it.
+
+    FileNotFoundError, MemoryError and errors of `mpu` are unchanged.
+    """
     try:
         yield
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
-        reason = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise ModelError(f"{problem} ({reason}); copy or train the model again") from error
+    except (FileNotFoundError, MemoryError, MpuError):
+        raise
+    except OSError as error:
+        raise ModelError(f"{named} cannot be read: {error.strerror or error}") from error
+    except Exception as error:
+        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        shown = reason if reason.isprintable() else repr(reason)  # it may quote bytes of the file
+        raise ModelError(f"{named} is damaged ({shown}); copy or train the model again") from error
 
 
 def manifest_of(model: Path) -> bytes | None:
@@ -195,7 +203,7 @@ def _load(path: Path, manifest: dict[str, Any]) -> TrainedModel:
     D, q, n_known = (manifest[count] for count in ("features", "labels", "features_known"))
     first: Layout = {"known": (np.int32, (n_known,)), **{name: (dtype, (q,)) for name, dtype in OF_LABELS.items()}}
     parts: Parts = {}
-    with refusing_damage(f"{path}: is damaged"):
+    with refusing_damage(f"{path}:"):
         expected = layouts(manifest["predictor"], n_known, D, q)
         for (part, layout), entry in zip(expected, manifest["files"], strict=True):
             expect(entry["file"].startswith(f"{part}-"), f"{entry['file']} cannot be {part}")
@@ -237,21 +245,13 @@ def _opened(folder: Path, entry: dict[str, Any]) -> Iterator[io.FileIO]:
     memory).
     """
     path = folder / entry["file"]
-    try:
-        with open_regular(path) as file:
-            if (size := os.fstat(file.fileno()).st_size) > (free := available_memory()):
-                raise TooLargeError(f"{path}: takes {size / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free")
-            same = hashlib.file_digest(file, "sha256").hexdigest() == entry["sha256"]
-            expect(same, "its checksum differs from the one in the manifest")
-            file.seek(0)
-            yield file
-    except (FileNotFoundError, MemoryError, TooLargeError):
-        raise
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except Exception as error:  # a damaged zip archive raises errors of many types
-        problem = str(error) if str(error).isprintable() else repr(str(error))  # it may quote bytes of the file
-        raise ModelError(f"{path}: is damaged ({problem}); copy or train the model again") from error
+    with refusing_damage(f"{path}:"), open_regular(path) as file:
+        if (size := os.fstat(file.fileno()).st_size) > (free := available_memory()):
+            raise TooLargeError(f"{path}: takes {size / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free")
+        same = hashlib.file_digest(file, "sha256").hexdigest() == entry["sha256"]
+        expect(same, "its checksum differs from the one in the manifest")
+        file.seek(0)
+        yield file
 
 
 def _content(folder: Path, entry: dict[str, Any]) -> bytes:
@@ -313,13 +313,15 @@ def _real(number: Any) -> float:
 def layouts(numbers: dict[str, Any], n_known: int, D: int, q: int) -> Iterator[tuple[str, Layout]]:
     """Yield the name and layout of each part of a model of q labels; `n_known` of D features occurred in training."""
     n_levels, entries, kernel = whole(numbers["levels"], 1), numbers["entries"], numbers["kernel"]
-    expect(type(entries) is list and len(entries) == n_levels, "entries are not a list with one item for each level")
+    for name in ("entries", "calibrations"):
+        are_listed = type(numbers[name]) is list and len(numbers[name]) == n_levels
+        expect(are_listed, f"{name} are not a list with one item for each level")
     expect(type(numbers["compact"]) is bool, "compact is not true or false")
     m = 0 if kernel is None else whole(kernel["landmarks"], 1)
     width = m or (n_known if numbers["compact"] else D)
     for i in range(n_levels):
         layout: Layout = {"bias": (np.float32, (q,))}
-        if i == 0 and _in_strata(numbers["calibrations"]):
+        if i == 0 and type(numbers["calibrations"][-1]) is list:  # the calibration of each stratum
             layout["strata"] = np.int8, (q,)
         rows = width + i * q
         if entries[i] is None:
@@ -343,19 +345,19 @@ def predictor(numbers: dict[str, Any], parts: Parts, occurring: Columns, thresho
         LinearModel(part["weights"] if "weights" in part else _sparse(part, len(thresholds)), part["bias"])
         for part in parts.values()
     )
-    listed, top = numbers["calibrations"], None
+    top = None
     if numbers["top"] is not None:
         top = Top(whole(numbers["top"]["most"], 1), _real(numbers["top"]["least"]))
         expect(top.most <= MAX_ID + 1 and 0 < top.least < 1, "top out of range")
-    expect(type(listed) is list and len(listed) == len(levels), "a level has no calibration")
-    calibrations: list[AnyCalibration | None] = [_calibration(values) for values in listed[: len(levels) - 1]]
-    if _in_strata(listed):
-        strata, n_strata = parts["level0"]["strata"], len(listed[-1])
-        maps = tuple(of for of in map(_calibration, listed[-1]) if of is not None)
+    *lower, last = numbers["calibrations"]
+    calibrations: list[AnyCalibration | None] = [*map(_calibration, lower)]
+    if "strata" in parts["level0"]:
+        strata, n_strata = parts["level0"]["strata"], len(last)
+        maps = tuple(of for of in map(_calibration, last) if of is not None)
         expect(len(maps) == n_strata and bool(np.isin(strata, np.arange(n_strata)).all()), "strata out of range")
         calibrations.append(StratifiedCalibration(maps, strata))
     else:
-        calibrations.append(_calibration(listed[-1]))
+        calibrations.append(_calibration(last))
     columns = occurring if numbers["compact"] else None
     return StackedModel(levels, scale, thresholds, tuple(calibrations), top, columns, kernel)
 
@@ -380,11 +382,6 @@ def _sparse(arrays: dict[str, np.ndarray], n_columns: int) -> csr_array:
     matrix = csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
     expect(matrix.has_canonical_format, "entries of a row out of order")
     return matrix
-
-
-def _in_strata(calibrations: Any) -> bool:
-    """Whether the last of these JSON values is a list, with the calibration of each stratum."""
-    return type(calibrations) is list and bool(calibrations) and type(calibrations[-1]) is list
 
 
 def _calibration(values: dict[str, Any] | None) -> Calibration | None:
