@@ -41,7 +41,7 @@ from mpu_cli.errors import DataError, MpuWarning, counted
 from mpu_cli.evaluation.metrics import precision_recall_f1
 from mpu_cli.inputs.training_data import TrainingData, cautions_of
 from mpu_cli.people import suggestions
-from mpu_cli.people.posteriors import Choice, Evidence, Scored
+from mpu_cli.people.posteriors import Choice, Evidence, Scored, log_odds
 from mpu_cli.runtime.options import (
     FREQUENCY,
     Integer,
@@ -211,10 +211,11 @@ class LabelSetsMixin(ClassifierMixin):
         replaced by the closest number in between. If y had one dimension in `fit`: with two classes, the values for
         the second, shape (n,); with more, the log-odds of each.
         """
-        log_odds = _finite_log_odds(self._probabilities(X))
-        if not self._has_one_dimension or log_odds.shape[1] == 1:
-            log_odds -= _finite_log_odds(self.thresholds_)
-        margins: np.ndarray = log_odds.astype(np.float32)
+        p = self._probabilities(X)
+        margins = log_odds(p.astype(float), *_LARGEST_LOG_ODDS)
+        if not self._has_one_dimension or p.shape[1] == 1:
+            margins -= log_odds(self.thresholds_.clip(0, 1).astype(float), *_LARGEST_LOG_ODDS)
+        margins = margins.astype(np.float32)
         return margins[:, 0] if self._has_one_dimension and margins.shape[1] == 1 else margins
 
     def predict_labels(self, X: Any) -> list[tuple[Any, ...]]:
@@ -282,13 +283,8 @@ class LabelSetsMixin(ClassifierMixin):
         return tags
 
 
-def _finite_log_odds(p: np.ndarray) -> np.ndarray:
-    """Return finite log-odds, by replacing 0 and 1 with the closest numbers: scikit-learn's metrics reject infinity."""
-    ends = np.finfo(np.float32).tiny, 1 - np.finfo(np.float64).epsneg
-    log_odds: np.ndarray = logit(np.clip(p.astype(np.float64), *ends))
-    return log_odds
-
-
+# Those of the numbers closest to 1 and 0: scikit-learn's metrics reject infinity.
+_LARGEST_LOG_ODDS = float(logit(1 - np.finfo(np.float64).epsneg)), float(logit(np.float64(np.finfo(np.float32).tiny)))
 # Number of probabilities that a thread computes at a time; with many labels, only a few for each instance are kept.
 _PROBABILITIES = 1 << 20
 
