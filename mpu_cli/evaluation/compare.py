@@ -93,7 +93,7 @@ class Comparison:
         calibration: bool = False,
         c: Propensities | None = None,
     ) -> None:
-        self.form, self._propensities, self._c = form, propensities, c
+        self.form = form
         # Counts for the label lists, and for the labels whose scores reach the threshold.
         self._listed, self._cut = LabelSetMetrics(), LabelSetMetrics()
         # Sums for ranking metrics, for metrics that weight labels, for metrics on complete labels, and for the
@@ -102,6 +102,12 @@ class Comparison:
         self.propensity_scored = None if propensities is None else PropensityScoredMetrics(ks)
         self.corrected = None if c is None else PropensityScoredMetrics(ks)
         self.reliability = Reliability() if calibration else None
+        self._of_scores = (
+            (self.ranking, None),
+            (self.propensity_scored, propensities),
+            (self.reliability, c),
+            (self.corrected, c),
+        )
 
     def add(self, true: Dataset, predicted: Dataset) -> None:
         """Add a chunk of instances."""
@@ -112,18 +118,9 @@ class Comparison:
         if not self.form.ranks:
             self.ranking = self.propensity_scored = self.corrected = self.reliability = None
             return
-        by_c, by_propensity = (
-            true.labels if of_labels is None else of_labels.weighted(true.labels)
-            for of_labels in (self._c, self._propensities)
-        )
-        for metrics, labels in (
-            (self.ranking, true.labels),
-            (self.propensity_scored, by_propensity),
-            (self.reliability, by_c),
-            (self.corrected, by_c),
-        ):
+        for metrics, weights in self._of_scores:
             if metrics is not None:
-                metrics.add(labels, predicted.features)
+                metrics.add(true.labels if weights is None else weights.weighted(true.labels), predicted.features)
 
     @property
     def label_sets(self) -> LabelSetMetrics:

@@ -122,14 +122,11 @@ class LabelSetMetrics:
     def add(self, truth: csr_array, predicted: csr_array) -> None:
         """Add a chunk of label sets: csr_array of bool, shapes (n, Q) and (n, R); stored entries are in the set."""
         hit = entries_in(predicted, truth)
-        occurring = {"true_positives": predicted.indices[hit], "predicted": predicted.indices, "support": truth.indices}
-        labels = distinct(self.labels, *occurring.values())
-        places = np.searchsorted(labels, self.labels)
-        for name, numbers in occurring.items():
-            counts = np.bincount(np.searchsorted(labels, numbers), minlength=len(labels))
-            counts[places] += getattr(self, name)
-            setattr(self, name, counts)
-        self.labels = labels
+        occurring = predicted.indices[hit], predicted.indices, truth.indices
+        labels = distinct(self.labels, *occurring)
+        counts = np.array([np.bincount(np.searchsorted(labels, of), minlength=len(labels)) for of in occurring])
+        counts[:, np.searchsorted(labels, self.labels)] += [self.true_positives, self.predicted, self.support]
+        self.labels, (self.true_positives, self.predicted, self.support) = labels, counts
 
         n = truth.shape[0]
         true_positives = np.bincount(entry_rows(predicted)[hit], minlength=n)
