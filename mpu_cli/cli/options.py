@@ -30,7 +30,7 @@ from mpu_cli.runtime.options import Integer, Kind, declared, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.streams import STANDARD_OUTPUT, as_one, pair_of, refuse_unreadable
-from mpu_cli.text.records import files_of_corpus, is_of_corpus
+from mpu_cli.text.records import is_of_corpus
 
 # Environment variables that are whole numbers, and the least and largest value of each.
 _NUMBERS = {"SOURCE_DATE_EPOCH": (0, 253_402_300_799), "NUMBA_NUM_THREADS": (1, 100_000)}
@@ -335,7 +335,7 @@ def _read_with(name: str, path: str) -> Iterator[_File]:
     """Yield an input, and all files that may be read with it."""
     yield name, path
     if Path(path).is_dir():
-        yield from ((f"a file of {name}", str(file)) for file in files_of_corpus(Path(path)))
+        yield from ((f"a file of {name}", str(file)) for file in Path(path).glob("*") if is_of_corpus(file))
     elif name.split()[0] in _DATA:
         from mpu_cli.text.stored import side_files  # imports NumPy and SciPy
 

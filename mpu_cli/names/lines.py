@@ -23,7 +23,7 @@ from typing import Any
 from mpu_cli.errors import InputError, one_line
 from mpu_cli.runtime.files import Joined
 from mpu_cli.svmlight.grammar import MAX_LINE_BYTES, problem_of, utf16_of
-from mpu_cli.svmlight.streams import Readable, is_plain, open_input
+from mpu_cli.svmlight.streams import Readable, open_input
 
 NOT_UTF8 = (
     "this is not UTF-8 text; save the file as UTF-8: iconv -f CP1252 -t UTF-8 if a western European Windows wrote it, "
@@ -44,7 +44,7 @@ def open_side(source: str | Path) -> Iterator[Readable]:
     """Open a file that is read whole, like `open_input`; InputError if little data would expand to fill the memory."""
     with open_input(source) as opened:
         stream = as_utf8(opened, str(source))
-        if not is_plain(opened) and Path(source).is_file():
+        if Path(source).is_file():
             stream = Joined(_limited(stream, source))
         yield stream
 

@@ -131,12 +131,6 @@ def suggestions_of(listed: Decisions, data: Dataset, source: str | Path) -> Deci
     return left[~left.are_among(data.labels)]
 
 
-def labels_of(data: Dataset, instance: int) -> list[int]:
-    """Return the labels that an instance is annotated with, ascending."""
-    indptr = data.labels.indptr
-    return data.labels.indices[indptr[instance] : indptr[instance + 1]].tolist()
-
-
 def _refuse_other_data(decisions: Decisions, data: Dataset, source: Source) -> None:
     """Raise InputError if a file has the checksum of other data, or an instance that does not exist in the data."""
     own = checksum(data.features) if any(decisions.checksums) else None

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from scipy.sparse import csr_array
 
 from mpu_cli.errors import MpuError, shown
 from mpu_cli.names.label_names import NAMELESS, LabelNames, Names, RecordIds, is_uri
 from mpu_cli.names.lines import cell
 from mpu_cli.review.decisions import NOTHING_ELSE, SAMPLE, SUGGESTION, Decisions
-from mpu_cli.review.matching import labels_of
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.reader import Dataset
@@ -172,10 +172,10 @@ def _item(review: Review, instance: int, place: dict[int, int]) -> dict[str, Any
     n number, i id, a annotated, h title, t text, f features,
     s suggested: label, probability, and for a question the probability of drawing it, w evidence for these by place
     """
-    suggested, texts = review.suggested[instance], (review.texts or {}).get(instance)
+    suggested, texts, labels = review.suggested[instance], (review.texts or {}).get(instance), review.data.labels
     shown: dict[str, Any] = {
         "n": instance + 1,
-        "a": [place[label] for label in labels_of(review.data, instance)],
+        "a": [place[label] for label in labels.indices[_entries(labels, instance)].tolist()],
         "s": [[place[label], probability, *filter(None, [drawn])] for label, probability, drawn, _ in suggested],
     }
     often = function_words(language_of("\n\n".join(filter(None, texts or ()))))  # these are uninformative to people
@@ -191,8 +191,12 @@ def _item(review: Review, instance: int, place: dict[int, int]) -> dict[str, Any
     return shown | ({"h": title} if title else {}) | {"t": "\n\n".join(filter(None, others))}
 
 
+def _entries(matrix: csr_array, row: int) -> slice:
+    return slice(matrix.indptr[row], matrix.indptr[row + 1])
+
+
 def _heaviest(data: Dataset, instance: int, names: Names | None) -> tuple[tuple[str, float], ...]:
-    part = slice(data.features.indptr[instance], data.features.indptr[instance + 1])
+    part = _entries(data.features, instance)
     indices, values = data.features.indices[part], data.features.data[part]
     order = np.argsort(-np.abs(values), kind="stable")[:_HEAVIEST]
     shown = ((names or {}).get(number, ())[:1] or (str(number),) for number in indices[order].tolist())

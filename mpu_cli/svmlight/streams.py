@@ -161,11 +161,6 @@ def stem(source: str | Path) -> str:
     return plain_name(source).stem
 
 
-def is_plain(stream: Readable) -> bool:
-    """Return whether a stream that `open_input` has opened returns the bytes of the file, which is not compressed."""
-    return isinstance(stream, BufferedReader) and not isinstance(stream, Joined)
-
-
 def compression_named(source: str | Path) -> str | None:
     """Return the suffix of a name if it indicates compressed data or archives, including unsupported ones."""
     suffix = file_name(source).suffix

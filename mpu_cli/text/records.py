@@ -445,11 +445,6 @@ def open_records(source: str | Path) -> Iterator[Readable]:
         yield as_utf8(stream, str(source))
 
 
-def files_of_corpus(folder: Path) -> list[Path]:
-    """Return the files that may be read of an Annif directory."""
-    return list(filter(is_of_corpus, folder.glob("*")))
-
-
 def is_of_corpus(path: Path) -> bool:
     """Return whether a file with this path is read with its directory: a document, or the subjects of one."""
     return path.suffix in (".txt", ".json") or (path.suffix in _SUBJECTS and path.with_suffix(".txt").exists())

@@ -156,11 +156,6 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             self._counted = _hashes_of(kept.options)
             self._occurring = Columns(kept.hashes, kept.width)
 
-    @property
-    def width(self) -> int:
-        """The number D of columns."""
-        return self.stored().width
-
     def stored(self) -> Stored:
         """Return the state of a fitted vectoriser, for storing."""
         check_is_fitted(self, "idf_")
@@ -206,7 +201,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "idf_")
         vectors = self._weighed([name for of_label in words for name in of_label])
         ends = np.cumsum([0, *map(len, words)])
-        sums = csr_array((vectors.data, vectors.indices, vectors.indptr[ends]), shape=(len(names), self.width))
+        sums = csr_array((vectors.data, vectors.indices, vectors.indptr[ends]), shape=(len(names), vectors.shape[1]))
         sums.sum_duplicates()
         return _unit_rows(sums)
 

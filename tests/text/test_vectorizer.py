@@ -187,7 +187,7 @@ def test_a_wrong_parameter_and_nothing_left_are_errors():
 @pytest.mark.parametrize("options", [{}, {"hashing": 10}])
 def test_no_texts_are_no_vectors(options):
     fitted = Vectorizer(**options).fit(["digital radio"])
-    assert fitted.transform([]).shape == (0, fitted.width)
+    assert fitted.transform([]).shape == (0, fitted.stored().width)
 
 
 def test_threads_that_stem_at_the_same_time_get_the_same_vectors():

@@ -139,7 +139,7 @@ def vectorize(
         "instances": writer.instances,
         "annotations": writer.annotations,
         "labels": sum(map(bool, known.names)),
-        "features": vectorizer.width,
+        "features": vectorizer.stored().width,
         "stem": vectorizer.options_.stem or NO_STEMS,
         "lead": str(vectorizer.options_.lead),
         "languages": {language: count for language, count in writer.languages.most_common() if language},
