@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import chain, islice, repeat
 from threading import Lock
@@ -265,7 +265,14 @@ def lead_of(text: str, lead: str | int) -> str:
     return " ".join(text.split(maxsplit=lead)[:lead])
 
 
-def chosen_lead(texts: list[str]) -> str | int:
+def chosen(options: TextOptions, first: list[str], texts: Iterable[str]) -> TextOptions:
+    """Return options with the choices for ``auto`` but `min_df`, from the first texts and, for stems, more of them."""
+    lead = _chosen_lead(first) if options.lead is None else options.lead
+    stem = NO_STEMS if options.analyzer == "char" else options.stem or stem_for(texts)
+    return replace(options, ngrams=options.ngrams or NGRAMS[options.analyzer], lead=lead, stem=stem)
+
+
+def _chosen_lead(texts: list[str]) -> str | int:
     """Return how titles end in 90 % or more of the texts; 0 if they have no titles, or most are short."""
     if sum(len(text.split()) < _SHORT for text in texts) >= len(texts) / 2:
         return 0

@@ -24,19 +24,7 @@ from mpu_cli.runtime.options import options_of, with_parameters
 from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.writer import write_instances
 from mpu_cli.text import stored
-from mpu_cli.text.analyzer import (
-    NGRAMS,
-    NO_STEMS,
-    TextIn,
-    TextOptions,
-    analyzer_of,
-    batches,
-    chosen_lead,
-    language_of,
-    lead_of,
-    stem_for,
-    term_counts,
-)
+from mpu_cli.text.analyzer import TextIn, TextOptions, analyzer_of, batches, chosen, language_of, lead_of, term_counts
 from mpu_cli.text.labels import Labels, read_labels
 from mpu_cli.text.stored import Stored, from_one
 
@@ -94,14 +82,9 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         DataError
             A parameter has a wrong value, or no feature is left.
         """
-        options = stored.checked(self.get_params())
         texts = _texts(X)
         first = next(batches(texts), [])  # the languages of a generator's texts are guessed from these
-        lead = chosen_lead(first) if options.lead is None else options.lead
-        stem = NO_STEMS if options.analyzer == "char" else options.stem
-        if stem is None:
-            stem = stem_for(_texts(X) if isinstance(X, Sequence) else first)
-        options = replace(options, ngrams=options.ngrams or NGRAMS[options.analyzer], lead=lead, stem=stem)
+        options = chosen(stored.checked(self.get_params()), first, _texts(X) if isinstance(X, Sequence) else first)
         if options.hashing is None:
             self._fit_vocabulary(options, chain(first, texts), names)
         else:
