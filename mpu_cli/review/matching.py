@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array
 
-from mpu_cli.core.predictions import values_at
 from mpu_cli.core.problem import Answers, HowDecided, VerifiedLabels, widened
 from mpu_cli.errors import InputError, abridged, counted, shown
 from mpu_cli.names.label_names import NAMELESS, LabelNames
@@ -81,8 +80,7 @@ def match(decisions: Decisions, data: Dataset, source: Source, also: Sequence[in
     labels = widened(annotated, annotated_ids, ids)
     has_column = np.isin(decisions.label, ids)
     column = np.searchsorted(ids, decisions.label)
-    is_annotated = np.zeros(len(decisions), bool)
-    is_annotated[has_column] = values_at(labels, decisions.instance[has_column], column[has_column])
+    is_annotated = decisions.are_among(data.labels)
     was_missing = ~np.isnan(np.fmax(decisions.chance, decisions.probability)) | (decisions.origin == HowDecided.ADDED)
     added = is_annotated & decisions.verdict & was_missing
     labels = csr_array(labels > csr_array((added[added], (decisions.instance[added], column[added])), labels.shape))

@@ -62,41 +62,34 @@ Measure = tuple[int, str]  # bytes, SHA-256
 Measures = dict[str, Measure | None]  # by file name; None before the file has been read
 
 
-class Watched:
-    """A stream that calls a function with the bytes read from it or written to it."""
+class Measured:
+    """A stream that sums up the size and checksum of the bytes read from it or written to it.
 
-    def __init__(self, stream: Any, watch: Callable[[bytes], object]) -> None:
+    `watch`: called with these bytes.
+    """
+
+    def __init__(self, stream: Any, watch: Callable[[bytes], object] = lambda _: None) -> None:
         self._stream, self._watch = stream, watch
+        self._bytes, self._digest = 0, hashlib.sha256()
         self.encoding = getattr(stream, "encoding", "utf-8")
 
     def read(self, n_bytes: int = -1, /) -> bytes:
         """Read as the stream does."""
-        data = self._stream.read(n_bytes)
-        self._watch(data)
-        return data
+        return self._counted(self._stream.read(n_bytes))
 
     def readline(self, n_bytes: int = -1, /) -> bytes:
         """Read as the stream does."""
-        line = self._stream.readline(n_bytes)
-        self._watch(line)
-        return line
+        return self._counted(self._stream.readline(n_bytes))
 
     def write(self, data: bytes, /) -> int:
         """Write as the stream does."""
-        self._watch(data)
-        return self._stream.write(data)
+        return self._stream.write(self._counted(data))
 
-
-class Measured(Watched):
-    """A stream that sums up the size and checksum of the bytes read from it or written to it."""
-
-    def __init__(self, stream: Any) -> None:
-        super().__init__(stream, self._count)
-        self._bytes, self._digest = 0, hashlib.sha256()
-
-    def _count(self, data: bytes) -> None:
+    def _counted(self, data: bytes) -> bytes:
         self._bytes += len(data)
         self._digest.update(data)
+        self._watch(data)
+        return data
 
     def measure(self) -> Measure:
         """Return the size and checksum of the bytes so far."""
@@ -348,15 +341,11 @@ def _contents(raw: BufferedReader, decompressor: Callable[[], Any], padding: byt
         except MemoryError:
             raise
         except Exception as error:  # each library has its own
-            raise _BadDataError(str(error)) from error
+            raise zlib.error(str(error)) from error
         yield data
 
 
-class _BadDataError(Exception):
-    """Compressed data are damaged."""
-
-
-_DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error, _BadDataError)
+_DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
 def _fault(source: str | Path, error: Exception) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from mpu_cli.errors import InputError
 from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import composed
-from mpu_cli.svmlight.streams import Readable, Watched
+from mpu_cli.svmlight.streams import Measured, Readable
 from mpu_cli.text.fields import has_escapes, listed, relisted, value_of, with_value
 from mpu_cli.text.records import Fields, Record, RecordReader, Row, Table, clean, flag, is_corpus, subject
 
@@ -54,7 +54,7 @@ class Rewriter:
         Raises InputError (a record is bad, or its change raises a ValueError or cannot be written).
         """
         taken: list[bytes] = []  # lines that have been read but not written
-        watched = Watched(stream, taken.append)
+        watched = Measured(stream, taken.append)
         encoding, next_line = watched.encoding, 1
         for record in RecordReader(source, self._form, self._fields, self._skip_bad).records(watched):
             lines = [line.decode(errors=_AS_THEY_ARE) for line in BytesIO(b"".join(taken))]
