@@ -30,7 +30,6 @@ from mpu_cli.people.posteriors import Choice, Count, Evidence, Scored
 from mpu_cli.people.suggestions import Suggestions, find
 from mpu_cli.review import decisions
 from mpu_cli.runtime.run import Run
-from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.streams import Files, Source, Writable, open_input, open_output, refuse_unwritable
 from mpu_cli.svmlight.writer import labelled_lines
 
@@ -57,7 +56,7 @@ def write_filled(
         rows, labels = np.concatenate([rows, more_rows]), np.concatenate([labels, more_labels])
     order = np.lexsort((labels, rows))
     rows, labels = rows[order], labels[order]
-    filled, copied, new = place_beside(target, FILLED), 0, 0
+    filled, copied = place_beside(target, FILLED), 0
     with open_input(str(source)) as stream, ExitStack() as stack, open_output(target, stack) as out:
         if filled is not None:
             decisions.write(stack.enter_context(open_output(filled)), rows, labels, of=source)
@@ -71,14 +70,11 @@ def write_filled(
             stays = _has(found.there[copied : copied + count], data.ids, there, block.labels)
             texts = block.chosen(stays)
             here = slice(*np.searchsorted(rows, [copied, copied + count]))
-            more_rows, more_labels = rows[here] - copied, labels[here]
-            cells = there[stays] * (MAX_ID + 1) + block.labels[stays]
-            absent = ~np.isin(more_rows * (MAX_ID + 1) + more_labels, cells)
-            for row, label in zip(more_rows[absent].tolist(), more_labels[absent].tolist(), strict=True):
-                texts[row].append(b"%d" % label)
+            for row, label in zip(rows[here].tolist(), labels[here].tolist(), strict=True):
+                texts[row - copied].append(b"%d" % label)
             out.write(block.written(texts))
-            copied, new = copied + count, new + int(absent.sum())
-    return new
+            copied += count
+    return int(np.searchsorted(rows, copied))
 
 
 def _implied(
@@ -153,7 +149,6 @@ def suggest(sources: Sources, outputs: Outputs, options: Options, choice: Choice
     """
     if outputs.fill_implied and sources.rules is None:
         raise MpuError("there are no rules for implied labels, so none can be filled in; give --implied RULES")
-    _refuse_files(sources, outputs, options)
     model = filled = None
     data = read_training_data(sources, run, is_read_again=outputs.fill)
     asked = data.resolved(options)
@@ -236,7 +231,6 @@ def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) 
     Returns: the number of questions, fewer if more are not worthwhile, of instances and labels in them, and of
     previous answers.
     """
-    _refuse_files(sources, outputs, options)
     assert outputs.target is not None  # the command sets one
     data = read_training_data(sources, run, is_for_model=False)
     allowed = outputs.suggestible.of(data.ids, data.names, sources.file)
@@ -300,6 +294,7 @@ def command(
                 "--why lists features of the data, and a model with --features rbf has no weights for these."
             )
         options = replace(options, features=LINEAR)
+    _refuse_files(sources, outputs, options)
     if questions is not None:
         of_lists = "format", "top", "min_probability", "per_instance", "why", "label_features"
         refuse_set(of_lists, "--questions does not train a model or list suggestions: leave out {}.")
