@@ -346,6 +346,11 @@ class Estimates:
         return self.reviewed is not None or self.estimate is None or self.estimate.label_cap is None
 
     @property
+    def by_annotations_alone(self) -> float | None:
+        """Return c from the annotations alone; None if they do not show it."""
+        return None if self.estimate is None or self.estimate.label_cap else self.estimate.c
+
+    @property
     def unread(self) -> float:
         """Return the share of the instances that nobody seems to have looked at."""
         return 0.0 if self.estimate is None else self.estimate.unread

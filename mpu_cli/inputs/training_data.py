@@ -116,50 +116,42 @@ class TrainingData(Problem):
 
     def findings(self, options: Options, model: StackedModel, result: TrainingResult) -> dict[str, Any]:
         """Return the estimates and choices of a training: JSON values for the report and the model's record."""
-        settings, c, estimates = asdict(result.chosen.settings), result.chosen.c, result.chosen.estimates
-        del settings["thin"]  # follows from the number of labels
-        if not settings["labelled_only"]:
-            del settings["labelled_only"]
-        if not loss_named(result.chosen.settings.loss).has_step:
-            del settings["eta0"]
-        if self.label_features is None or not options.uses_label_features:
-            del settings["prior"]
-        found: dict[str, Any] = {
-            "c": float(c[0]) if (c == c[0]).all() else c.tolist(),
-            "c_estimated": estimates.are_estimated,
-            **settings,
-            "expected_micro_f1": result.expected_f1,
-            "expected_micro_f1_by_level": result.level_f1,
+        chosen, c, estimates, rbf = result.chosen, result.chosen.c, result.chosen.estimates, model.rbf
+        are_one, is_known, reviewed = bool((c == c[0]).all()), estimates.is_known, estimates.reviewed
+        uses = {
+            "thin": False,  # follows from the number of labels
+            "labelled_only": chosen.settings.labelled_only,
+            "eta0": loss_named(chosen.settings.loss).has_step,
+            "prior": self.label_features is not None and options.uses_label_features,
         }
-        if not estimates.is_known:
-            found["c_known"] = False
-        else:
-            found["expected_micro_f1_interval"] = list(result.f1_interval)
-            if estimates.are_estimated:
-                found["c_interval"] = list(estimates.overall.interval or ())
-                if isinstance(found["c"], list):
-                    found["c_overall"] = estimates.overall.c
-        if result.scaling is not None:
-            found["scaling"] = result.scaling
-        if model.rbf is not None:
-            found |= {"rbf_gamma": model.rbf.gamma, "rbf_landmarks": len(model.rbf)}
-        if options.levels is None:
-            found["levels"] = len(model.levels)
-        estimate, reviewed = estimates.estimate, estimates.reviewed
-        if estimates.assumption is not None:
-            found["c_assumption"] = estimates.assumption
+        by_people: dict[str, Any] | None = None
         if reviewed is not None:
-            found["c_by_people"] = {
+            by_people = {
                 "c": reviewed.c,
                 "interval": list(reviewed.interval),
                 "instances": reviewed.instances,
-                "by_annotations_alone": None if estimate is None or estimate.label_cap else estimate.c,
+                "by_annotations_alone": estimates.by_annotations_alone,
+                **({"answers": reviewed.answers, "yes": reviewed.yes} if reviewed.answers else {}),
             }
-            if reviewed.answers:
-                found["c_by_people"] |= {"answers": reviewed.answers, "yes": reviewed.yes}
-        if rows := self.report_of_groups(estimates):
-            found["c_by_group"] = rows
-        return found
+        found = {
+            "c": float(c[0]) if are_one else c.tolist(),
+            "c_estimated": estimates.are_estimated,
+            **{name: value for name, value in asdict(chosen.settings).items() if uses.get(name, True)},
+            "expected_micro_f1": result.expected_f1,
+            "expected_micro_f1_by_level": result.level_f1,
+            "c_known": None if is_known else False,
+            "expected_micro_f1_interval": list(result.f1_interval) if is_known else None,
+            "c_interval": list(estimates.overall.interval or ()) if is_known and estimates.are_estimated else None,
+            "c_overall": estimates.overall.c if is_known and estimates.are_estimated and not are_one else None,
+            "scaling": result.scaling,
+            "rbf_gamma": None if rbf is None else rbf.gamma,
+            "rbf_landmarks": None if rbf is None else len(rbf),
+            "levels": len(model.levels) if options.levels is None else None,
+            "c_assumption": estimates.assumption,
+            "c_by_people": by_people,
+            "c_by_group": self.report_of_groups(estimates) or None,
+        }
+        return {name: value for name, value in found.items() if value is not None}
 
     def report_of_groups(self, estimates: Estimates) -> list[dict[str, Any]]:
         """Return a row for each group of instances, with c and the number of missing labels.

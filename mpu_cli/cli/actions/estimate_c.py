@@ -120,10 +120,9 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
         assert pooled is not None
         found |= {"c_by_scores": basis.c, "label_cap": pooled.label_cap}
     found |= {"labels": len(data.ids), "instances": data.instances_of_file}
-    found |= {"predictable": pooled is not None and pooled.predictable} | messages.present(
-        assumption=estimates.assumption
-    )
-    found |= messages.present(advice=messages.first_of_all(estimates.assumption, found.get("interval")))
+    found |= {"predictable": pooled is not None and pooled.predictable}
+    advice = messages.first_of_all(estimates.assumption, found.get("interval"))
+    found |= messages.present(assumption=estimates.assumption, advice=advice)
     if reviewed is not None:
         used = np.union1d(np.flatnonzero(reviewed.true), () if data.answers is None else data.answers.columns)
         by = "questions" if reviewed.answers else "reviewed" if data.sampled is not None else "complete"
@@ -131,7 +130,7 @@ def report_of(estimates: Estimates, data: TrainingData, method: str = "bbe") -> 
             complete_instances=reviewed.instances if reviewed.instances or not reviewed.answers else None,
             answers=reviewed.answers or None,
             yes=reviewed.yes if reviewed.answers else None,
-            by_annotations_alone=None if pooled is None or pooled.label_cap else pooled.c,
+            by_annotations_alone=estimates.by_annotations_alone,
         )
     else:
         assert pooled is not None  # estimated from annotations, for lack of anything else
