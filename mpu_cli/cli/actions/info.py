@@ -12,7 +12,7 @@ from mpu_cli import bundle
 from mpu_cli.bundle.writing import origin_of
 from mpu_cli.cli.messages import output_report, present, print_values
 from mpu_cli.core.explanation import explain
-from mpu_cli.errors import ModelError, MpuError
+from mpu_cli.errors import MpuError
 from mpu_cli.names.label_names import is_number, quoted
 from mpu_cli.text.stored import unpacked
 
@@ -138,11 +138,7 @@ def _largest(values: np.ndarray, top: int) -> list[int]:
 def command(model: Path, label: tuple[str, ...], top: int) -> None:
     described = _Described(bundle.load(model), model)
     columns = [described.column(name) for name in dict.fromkeys(label)]
-    try:
-        report = described.report([described.label(k, top) for k in columns])
-    except AttributeError as error:
-        raise ModelError(f"{model}: the record of its options is damaged ({error}); train the model again") from error
-    output_report(report, _print)
+    output_report(described.report([described.label(k, top) for k in columns]), _print)
 
 
 def _print(report: dict[str, Any]) -> None:
