@@ -25,7 +25,7 @@ from mpu_cli.core.options import ASSUMPTION
 from mpu_cli.errors import STANDARD_STREAM, DataError, FilesError, InputError, MpuError, shown
 from mpu_cli.names.naming import Naming, Suggestible
 from mpu_cli.runtime import signals
-from mpu_cli.runtime.files import STDIN, STDOUT, Named, each_named, identity_of, refuse_repeated
+from mpu_cli.runtime.files import STDIN, STDOUT, Named, each_named, identity_of
 from mpu_cli.runtime.options import Integer, Kind, declared, options_of
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
@@ -267,8 +267,8 @@ def refuse_overlaps(inputs: Named, outputs: Named, replaced: Named | None = None
     `inputs`, `outputs`: files and directories keyed by argument or option name; ``-`` is a standard stream.
     `replaced`: outputs, keyed likewise, that are directories and replaced as a whole.
     Raises FilesError (an output is read by the command or is another output, is in a directory that is read or
-    replaced, or is a URL; or two inputs are the same stream, or test data are learned from); MpuError as for
-    `identity_of`.
+    replaced, or is a URL; or two inputs are the same stream, two FILEs the same file, or test data are learned from);
+    MpuError as for `identity_of`.
     """
     sources, targets, folders = (
         [one for one in each_named(files) if one[1] != os.devnull] for files in (inputs, outputs, replaced or {})
@@ -313,12 +313,15 @@ def _refuse_url(name: str, path: str) -> None:
 
 
 def _read(sources: list[_File]) -> dict[Any, _File]:
-    """Return all files that are read, by identity; FilesError if a stream is read twice, or test data are learned."""
+    """Return all files that are read, by identity; FilesError if one must not be read a second time."""
     read: dict[Any, _File] = {}
     for name, path in (found for source in sources for found in _read_with(*source)):
         identity = identity_of(path, STDIN) or (STANDARD_STREAM if path in _STANDARD_INPUT else path)
         if identity in read:
             other, place = read[identity]
+            if name.startswith("FILE ") and other.startswith("FILE "):  # several, read together or in turn
+                same = shown(path) if place == path else f"{shown(place)} and {shown(path)}, the same file,"
+                raise FilesError(f"FILE: {same} may be named once only")
             if _is_stream(path) and _is_stream(place):
                 raise FilesError(f"{other} and {name} are both {shown(path, 'input')}, which can be read only once")
             if name == "--accept-on":
@@ -395,7 +398,7 @@ def _sources(
 
     if len(fully_labelled) > 1:
         raise click.UsageError("--fully-labelled takes one file: join them.")
-    refuse_repeated((*file, *fully_labelled))
+    refuse_overlaps({"FILE": (*file, *fully_labelled)}, {})
     if fully_labelled and others.get("scores") is not None:
         raise click.UsageError("--scores covers FILE alone: leave out --fully-labelled.")
     if others["groups"] is not None:

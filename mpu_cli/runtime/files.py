@@ -29,7 +29,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from mpu_cli.errors import STANDARD_STREAM, BusyError, FilesError, InputError, MpuError, shown, without_secrets
+from mpu_cli.errors import STANDARD_STREAM, BusyError, InputError, MpuError, without_secrets
 from mpu_cli.runtime import signals
 
 # Files keyed by the name of their argument or option, which may have several; None: not given
@@ -48,17 +48,6 @@ def each_named(files: Named) -> list[tuple[str, str]]:
         each = [paths] if isinstance(paths, str | Path) else paths or ()
         found += [(f"{name} {path}" if len(each) > 1 else name, str(path)) for path in each]
     return found
-
-
-def refuse_repeated(paths: Sequence[str]) -> None:
-    """Raise FilesError if two of the FILEs, to be read together or in turn, are the same file, even by other names."""
-    seen: dict[tuple[Any, ...] | str, str] = {}
-    for path in paths:
-        identity = identity_of(path, STDIN) or path
-        if (other := seen.get(identity)) is not None:
-            same = shown(path) if other == path else f"{shown(other)} and {shown(path)}, the same file,"
-            raise FilesError(f"FILE: {same} may be named once only")
-        seen[identity] = path
 
 
 def identity_of(path: str, stream: int) -> tuple[Any, ...] | None:

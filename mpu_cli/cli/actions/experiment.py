@@ -26,7 +26,7 @@ from mpu_cli.errors import MpuError, counted, one_line
 from mpu_cli.experiment.cells import TABLES, Cell, Design, Row, cell_of, finished, markdown, run_cell, save, write
 from mpu_cli.experiment.methods import code_of
 from mpu_cli.people.posteriors import Scored
-from mpu_cli.runtime.files import locked_directory, refuse_repeated
+from mpu_cli.runtime.files import locked_directory
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Dataset, read
@@ -49,7 +49,6 @@ def command(
     reading: Reading,
 ) -> None:
     """Run or continue an experiment, with as many cells at a time as the run has threads; failed cells run again."""
-    refuse_repeated(sources)
     refuse_overlaps({"FILE": sources}, {"--out": out} | {f"{name} in --out": out / name for name in TABLES})
     if run_folds is not None and run_folds > folds:
         raise click.UsageError(f"--run-folds {run_folds} is more than --folds {folds}.")

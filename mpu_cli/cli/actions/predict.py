@@ -37,7 +37,7 @@ from mpu_cli.errors import (
 )
 from mpu_cli.names.lines import cell
 from mpu_cli.names.naming import EVERY_LABEL, IDS, Suggestible, read_ids
-from mpu_cli.runtime.files import State, checksum, refuse_repeated, state_of
+from mpu_cli.runtime.files import State, checksum, state_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, blas_on_one_thread, map_ahead
 from mpu_cli.runtime.signals import finally_call
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
@@ -342,7 +342,7 @@ def command(
         raise click.UsageError("Predictions of several FILEs go to a directory: give -o OUT.")
     if into_folder and not output.endswith("/") and compression_named(output):
         raise click.UsageError(f"Predictions of several FILEs go to a directory, and {output!r} is the name of a file.")
-    refuse_repeated(sources)
+    refuse_overlaps({"FILE": sources}, {})
     targets: Mapping[str, str | Path] = in_folder(output, sources) if into_folder else {names[0]: output}
     inputs = {"MODEL": model, **what.suggestible.by_option(), "FILE": sources}
     refuse_overlaps(inputs, {"--output": list(targets.values())})

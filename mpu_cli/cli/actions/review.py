@@ -44,20 +44,16 @@ def texts_of(
 
     `remedy`: what to do if the texts cannot be read, for the warning.
     """
-    place = sidecars.records()
-    if text is None:
-        if place is None:
-            return None
-    elif (form := format_of(text)) is not None:
-        place = place or Records("", form, False, None, Fields((), id=""))
-        place = replace(place, file=text, form=form, sha256=None)
-    elif text_fields:
-        raise InputError(
-            text, f"has no field {text_fields[0]!r}: fields are for .jsonl, .ndjson, .csv and .tsv, by their names"
-        )
-    else:
-        lines: _Keyed = ((None, (line,)) for line in text_lines(text))
-        return _of_instances(lines, text, ids, wanted, n)
+    place, form = sidecars.records(), None if text is None else format_of(text)
+    if text is not None and form is None:
+        if text_fields:
+            problem = f"has no field {text_fields[0]!r}: fields are for .jsonl, .ndjson, .csv and .tsv, by their names"
+            raise InputError(text, problem)
+        return _of_instances(((None, (line,)) for line in text_lines(text)), text, ids, wanted, n)
+    if text is not None and form is not None:
+        place = replace(place or Records("", "", False, None, Fields((), id="")), file=text, form=form, sha256=None)
+    if place is None:
+        return None
     if text_fields:
         place = replace(place, fields=replace(place.fields, text=text_fields))
     try:

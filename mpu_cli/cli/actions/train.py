@@ -19,18 +19,8 @@ import numpy as np
 from mpu_cli import bundle
 from mpu_cli.bundle.predicting import select
 from mpu_cli.bundle.writing import described_files, now
-from mpu_cli.cli.messages import (
-    QUESTIONS,
-    as_json,
-    detail,
-    first_of_all,
-    is_quiet,
-    output_report,
-    present,
-    print_groups,
-    print_lines,
-    warn,
-)
+from mpu_cli.cli import messages
+from mpu_cli.cli.messages import QUESTIONS, as_json, first_of_all, output_report, present, print_groups, print_lines
 from mpu_cli.cli.options import Acceptance, refuse_overlaps, refuse_set
 from mpu_cli.cluster import Address
 from mpu_cli.core import stacking
@@ -298,7 +288,7 @@ def _after(saved: Path | None) -> Iterator[None]:
     except MpuError as error:
         if saved is not None:
             raise MpuError(f"{saved} is saved, but {error}") from error
-        warn(str(error))
+        messages.warn(str(error))
 
 
 def _saved(report: dict[str, Any]) -> Path | None:
@@ -321,9 +311,9 @@ def command(
     if cluster is not None:
         _refuse_on_cluster(sources, options)
     done = train(sources, output, options, on=cluster, acceptance=acceptance, **how)
-    detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in done["seconds"].items()))
+    messages.detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in done["seconds"].items()))
     with _after(_saved(done)):
-        output_report(done, (lambda _: None) if is_quiet() else _print_report)
+        output_report(done, (lambda _: None) if messages.is_quiet() else _print_report)
     if _saved(done) is None:
         stays = "stays" if output.exists() else "is not made"
         raise RejectedError(f"{output} {stays}: {done['acceptance']['verdict']}")
