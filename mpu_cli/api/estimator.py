@@ -35,7 +35,6 @@ from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.options import LINEAR, FrequencyOptions, Options
 from mpu_cli.core.predictions import FEW_LABELS, Cells, Top, dense, refuse_large_predictions
 from mpu_cli.core.sample import Estimates
-from mpu_cli.core.stacking import StackedModel
 from mpu_cli.core.thresholds import reached
 from mpu_cli.errors import DataError, MpuWarning, counted
 from mpu_cli.evaluation.metrics import precision_recall_f1
@@ -484,8 +483,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         if self._has_one_dimension:
             return Top(k, 0).of_dense(self.predict_proba(X))
 
-        def top(predictor: StackedModel, some: csr_array, run: Run) -> csr_array:
-            predicted = predictor.predictions(some, run, k)
+        def top(some: csr_array, run: Run) -> csr_array:
+            predicted = self._model.predictor.predictions(some, run, k)
             return Top(k, 0).of_dense(predicted) if isinstance(predicted, np.ndarray) else predicted
 
         return self._stacked(X, top)
@@ -504,9 +503,9 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         if self._has_one_dimension:
             return self._best_class(self._probabilities(X))
 
-        def label_sets(predictor: StackedModel, some: csr_array, run: Run) -> csr_array:
-            least = predictor.thresholds
-            return reached(reaching(predictor, some, least, run), least).astype(int)
+        def label_sets(some: csr_array, run: Run) -> csr_array:
+            predictor = self._model.predictor
+            return reached(reaching(predictor, some, predictor.thresholds, run), predictor.thresholds).astype(int)
 
         predicted = self._stacked(X, label_sets)
         return predicted if self.sparse_output_ else predicted.toarray()
@@ -568,36 +567,35 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         arrays.refuse_broken(X, "X")
         return arrays.as_csr(validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False))
 
-    def _by_parts(
-        self, matrix: csr_array, of_part: Callable[[StackedModel, csr_array, Run], Any]
-    ) -> Iterator[tuple[slice, Any]]:
-        """Call a function of the model and a part of the instances, in threads; yield each part's slice and its result.
+    def _by_parts(self, n: int, of_part: Callable[[slice, Run], Any]) -> list[Any]:
+        """Call a function for parts of n instances, in threads, and return its results.
 
         Processing many instances together would take much memory for intermediate results.
         """
-        predictor = self._model.predictor
         run = chosen(Run, {"jobs": self.n_jobs, "kernel": self.kernel})  # nothing is drawn
-        rows = max(1, _PROBABILITIES // min(len(predictor.thresholds), FEW_LABELS))
-        parts = [slice(start, start + rows) for start in range(0, matrix.shape[0], rows)]
-        results = run.in_threads(lambda part: of_part(predictor, matrix[part], run), parts)
-        return zip(parts, results, strict=True)
+        rows = max(1, _PROBABILITIES // min(len(self._columns), FEW_LABELS))
+        return list(run.in_threads(lambda start: of_part(slice(start, start + rows), run), range(0, n, rows)))
 
-    def _stacked(self, X: Any, of_part: Callable[[StackedModel, csr_array, Run], csr_array]) -> csr_array:
+    def _stacked(self, X: Any, of_some: Callable[[csr_array, Run], csr_array]) -> csr_array:
         """Return a function's results for all instances, with the labels in the order of `classes_`."""
-        of_model = csr_array(vstack([rows for _, rows in self._by_parts(self._features(X), of_part)], format="csr"))
-        columns = self._columns[of_model.indices]
-        shape = of_model.shape[0], len(self._of_columns)
+        matrix = self._features(X)
+        parts = self._by_parts(matrix.shape[0], lambda part, run: of_some(matrix[part], run))
+        of_model = csr_array(vstack(parts, format="csr"))
+        columns, shape = self._columns[of_model.indices], (matrix.shape[0], len(self._of_columns))
         placed = csr_array((of_model.data, columns, of_model.indptr), shape=shape)
         placed.sort_indices()
         return placed
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        matrix, q = self._features(X), len(self._columns)
+        matrix, columns, predictor = self._features(X), self._columns, self._model.predictor
         shape = matrix.shape[0], len(self._of_columns)
         refuse_large_predictions(*shape)
         wide = np.zeros(shape, np.float32)
-        for part, predicted in self._by_parts(matrix, lambda model, some, run: model.predictions(some, run, q)):
-            wide[part, self._columns] = dense(predicted)
+
+        def fill(part: slice, run: Run) -> None:
+            wide[part, columns] = dense(predictor.predictions(matrix[part], run, len(columns)))
+
+        self._by_parts(shape[0], fill)
         return wide
 
     def _widened(self, values: np.ndarray, absent: float = 0.0) -> np.ndarray:
