@@ -57,7 +57,6 @@ class DaskExecutor:
     def __init__(self, client: Client, timeout: float) -> None:
         self._client = client
         self._timeout = timeout
-        self._versions = versions()
         self._last_seen = time.monotonic()
         self._next_look = 0.0
 
@@ -76,7 +75,7 @@ class DaskExecutor:
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Handle:
         """Run a unit on a worker. Arguments may be handles, or lists of them, in place of their results."""
         key = f"{function.__name__}-{secrets.token_hex(8)}"
-        return self._client.submit(_unit, self._versions, function, *arguments, key=key, pure=False)
+        return self._client.submit(_unit, versions(), function, *arguments, key=key, pure=False)
 
     def wait(self, handles: Sequence[Handle], tick: Callable[[], None] = lambda: None) -> None:
         """Wait for units, with a tick for each finished one; raise the error of a failed one.

@@ -28,16 +28,13 @@ from scipy.sparse import csr_array, hstack
 from scipy.special import expit
 from sklearn.metrics.pairwise import cosine_similarity
 
-from mpu_cli.core.calibration import HeldOut
 from mpu_cli.core.features import Features
-from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.linear_model import LinearModel
-from mpu_cli.core.predictions import refuse_beyond_free
+from mpu_cli.core.predictions import f1_score, refuse_beyond_free
 from mpu_cli.core.problem import kin_of
 from mpu_cli.core.sample import draw_rows
 from mpu_cli.core.selection import climb
 from mpu_cli.core.sgd import COSTS
-from mpu_cli.core.thresholds import expected_f1
 from mpu_cli.core.validation import deal, default_folds, leading, without
 from mpu_cli.errors import OverflowingError
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, numba_installed
@@ -302,12 +299,10 @@ class Method:
 
         C is a support vector machine's C here, the bound of the dual variables. Equal rows of X are in one fold.
         """
-        n, q = labels.shape
-        present = labels.toarray()
+        n, present = labels.shape[0], labels.toarray()
         held_out = deal(n, self.folds or default_folds(n), self.run.seed, kin_of(X))
         held_out = held_out[: leading(held_out, _HELD_OUT)]
-        annotated = labels[np.concatenate(held_out)]
-        complete = LabelFrequency.of(1.0, annotated.shape)
+        annotated = present[np.concatenate(held_out)]
 
         def predict(rows: np.ndarray, cost: float) -> np.ndarray:
             rest = without(rows, n)
@@ -315,7 +310,7 @@ class Method:
             return expit(space.scores(solve(dual, _ROUGH_TOLERANCE, self.run.seed)[0], rows))
 
         def evaluate(cost: float) -> float:
-            predictions = np.vstack([predict(rows, cost) for rows in held_out])
-            return expected_f1(HeldOut(predictions, annotated, complete), np.full(q, THRESHOLD)).f1
+            predicted = np.vstack([predict(rows, cost) for rows in held_out]) >= THRESHOLD
+            return float(f1_score(np.count_nonzero(predicted & annotated), predicted.sum(), annotated.sum()))
 
         return evaluate
