@@ -45,10 +45,9 @@ def test_a_stored_zero_is_listed():
 
 
 def test_propensities_of_an_indicator_matrix():
-    np.testing.assert_allclose(jain_propensities(TRUTH), metrics.jain_propensities([1, 1, 1, 0], 3))
-    np.testing.assert_allclose(
-        jain_propensities(csr_array(TRUTH), a=0.6, b=2.6), metrics.jain_propensities([1, 1, 1, 0], 3, 0.6, 2.6)
-    )
+    for y, constants in (TRUTH, {}), (csr_array(TRUTH), {"a": 0.6, "b": 2.6}):
+        expected = metrics.jain_propensities([1, 1, 1, 0], 3, **constants)
+        np.testing.assert_allclose(jain_propensities(y, **constants), expected)
 
 
 @pytest.mark.parametrize(
