@@ -9,7 +9,6 @@ start as quoting. So such a text is prefixed with an apostrophe, or quoted (`cel
 
 import codecs
 import csv
-import io
 import re
 import unicodedata
 from collections import Counter
@@ -65,7 +64,6 @@ def as_utf8(stream: Any, source: str) -> Readable:
     `encoding` of the returned stream is the original encoding; absent if it is the same stream.
     The stream raises InputError if the text is not valid UTF-16.
     """
-    stream = stream if hasattr(stream, "peek") else io.BufferedReader(stream)
     encoding = utf16_of(stream.peek(2)[:2])
     return stream if encoding is None else Joined(_recoded(stream, source, encoding), encoding)
 

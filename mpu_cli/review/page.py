@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import filterfalse
 from pathlib import Path
 from typing import Any
 
@@ -136,16 +137,11 @@ def _data(review: Review) -> dict[str, Any]:
     listed = [[item["n"], item["s"]] for item in items]
     chosen = hashlib.sha256(json.dumps([*listed, *filter(None, [decided])]).encode()).hexdigest()
     source = SAMPLE if review.is_sample else SUGGESTION if review.suggestions is not None else ""
-    broader = {
-        i: [place[wide] for wide in review.broader.get(number, ()) if wide in place] for number, i in place.items()
-    }
     uris = [names.uri(number) for number in numbers]
-    written, further = {}, {}  # by place: cells in review files that differ from the name; names to search for
-    for i, number in enumerate(numbers):
-        if (text := cell(names.written(number))) != names.name(number):
-            written[i] = text
-        if others := [name for name in names.by_number.get(number, ())[1:] if not is_uri(name)]:
-            further[i] = others
+    # By place: cells in review files that differ from the name, names to search for, and next broader labels
+    written = {i: text for number, i in place.items() if (text := cell(names.written(number))) != names.name(number)}
+    words = {i: [*filterfalse(is_uri, names.by_number.get(number, ())[1:])] for number, i in place.items()}
+    broader = {i: [place[k] for k in review.broader.get(number, ()) if k in place] for number, i in place.items()}
     return {
         "file": Path(shown(review.source)).name,
         "checksum": review.checksum,
@@ -155,7 +151,7 @@ def _data(review: Review) -> dict[str, Any]:
         "numbers": numbers,
         "names": list(map(names.name, numbers)) if names else [],
         "written": written,
-        "further": further,
+        "further": {i: others for i, others in words.items() if others},
         "broader": {i: above for i, above in broader.items() if above},
         "uris": uris if any(uris) else [],
         "link": review.link,
