@@ -272,29 +272,27 @@ def iter_chunks(
     `may_be_empty`: whether a file without instances yields no chunks instead of an error. Such a file is empty, has
     only comments, or has a header that announces no instances.
     `measures`: its keys are files. Their values are filled in when the files have been read.
-    `ends`: receives the number of instances up to the end of each of several files.
+    `ends`: receives the number of instances up to the end of each file.
     Yields: at least one instance per chunk. The widths differ from chunk to chunk.
     Raises InputError (the file cannot be read; a line breaks the grammar (see `mpu_cli.svmlight.grammar`) or is too
     long; there are no instances (unless `may_be_empty`), or a different number than the header declares; the first
     error in the file is raised).
     """
-    if isinstance(source, streams.Files):
-        streams.refuse_unreadable(source)
-        instances = 0
-        for file in source:
-            for chunk in iter_chunks(file, reading, run, True, measures):
+    files, measures, ends, instances = streams.files_of(source), measures or {}, [] if ends is None else ends, 0
+    if len(files) > 1:
+        streams.refuse_unreadable(files)
+    for file in files:
+        with streams.open_input(file) as stream:
+            measured = streams.Measured(stream) if file in measures else None
+            are_optional = may_be_empty or len(files) > 1
+            for chunk in iter_stream(measured or stream, file, reading, run=run, may_be_empty=are_optional):
                 instances += len(chunk)
                 yield chunk
-            if ends is not None:
-                ends.append(instances)
-        if not instances and not may_be_empty:
-            raise InputError(source, "the files have no instances")
-        return
-    with streams.open_input(source) as stream:
-        measured = streams.Measured(stream) if measures is not None and str(source) in measures else None
-        yield from iter_stream(measured or stream, str(source), reading, run=run, may_be_empty=may_be_empty)
-        if measures is not None and measured is not None:
-            measures[str(source)] = measured.measure()
+            if measured is not None:
+                measures[file] = measured.measure()
+        ends.append(instances)
+    if not instances and not may_be_empty:
+        raise InputError(source, "the files have no instances")
 
 
 def iter_stream(
