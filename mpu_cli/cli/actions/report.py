@@ -127,7 +127,7 @@ def page(source: str, missing: suggest.Listed, report: dict[str, Any], rows: lis
 def command(sources: Sources, output: Path, csv: Path | None, top: int, run: Run) -> None:
     refuse_overlaps(sources.by_option(), {"--output": output, "--csv": csv})
     refuse_unwritable(output, csv)
-    missing = suggest.suggest(sources, suggest.Outputs(), Options(), Choice(top=top), run)
+    missing = suggest.suggest(sources, Options(), Choice(top=top), run)
     assert missing.frequency is not None  # the options do not set c
     c = missing.frequency
     report = {

@@ -4,7 +4,7 @@ They are listed, or filled in in a copy of the file; or questions are drawn, who
 """
 
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from mpu_cli.core.options import LINEAR, RBF, Options
 from mpu_cli.core.predictions import Cells, values_at
 from mpu_cli.core.problem import Verdict
 from mpu_cli.core.sample import Estimates
-from mpu_cli.core.stacking import train
+from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
 from mpu_cli.inputs.training_data import Sources, TrainingData, read_training_data
 from mpu_cli.names.naming import EVERY_LABEL, FILLED, IMPLIED, Suggestible, beside, place_beside
@@ -100,18 +100,6 @@ def _has(cells: csr_array, ids: np.ndarray, rows: np.ndarray, labels: np.ndarray
     return (ids[column] == labels) & values_at(cells, rows, column)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outputs:
-    """Output files of `suggest`, from the options of `mpu suggest`: each is written completely or not at all."""
-
-    # A review file without decisions or, if `fill`, a copy of the data. None: neither is written.
-    target: str | Path | None = None
-    fill: bool = False
-    fill_implied: bool = False  # also fill in implied labels
-    suggestible: Suggestible = EVERY_LABEL
-    why: bool = False
-
-
 class Listed(NamedTuple):
     """The results of `suggest`."""
 
@@ -120,6 +108,7 @@ class Listed(NamedTuple):
     found: Suggestions
     data: TrainingData
     estimates: Estimates
+    model: StackedModel | None  # None if scores replace it
 
     @property
     def is_unchecked(self) -> bool:
@@ -141,18 +130,23 @@ class Listed(NamedTuple):
         )
 
 
-def suggest(sources: Sources, outputs: Outputs, options: Options, choice: Choice, run: Run) -> Listed:
-    """Find the labels that are missing from a file, and list them or fill them in.
+def suggest(
+    sources: Sources,
+    options: Options,
+    choice: Choice,
+    run: Run,
+    suggestible: Suggestible = EVERY_LABEL,
+    is_read_again: bool = False,
+) -> Listed:
+    """Find the labels that are missing from a file.
 
     `options`: `c` may be the Path of a file.
     `choice`: which suggestions to list. An empty choice selects all that raise the expected F1 of the labels.
+    `is_read_again`: whether the file will be read a second time.
     """
-    if outputs.fill_implied and sources.rules is None:
-        raise MpuError("there are no rules for implied labels, so none can be filled in; give --implied RULES")
-    model = filled = None
-    data = read_training_data(sources, run, is_read_again=outputs.fill)
-    asked = data.resolved(options)
-    choice = replace(choice, columns=outputs.suggestible.of(data.ids, data.names, sources.file))
+    data = read_training_data(sources, run, is_read_again=is_read_again)
+    asked, model = data.resolved(options), None
+    choice = replace(choice, columns=suggestible.of(data.ids, data.names, sources.file))
     if data.scores is not None:
         evidence = Evidence.of_scores(data.scores, data, asked, run)
     else:
@@ -160,19 +154,6 @@ def suggest(sources: Sources, outputs: Outputs, options: Options, choice: Choice
         evidence = Evidence.of_training(result, data)
     warnings = data.warnings(evidence.estimates)
     found = find(evidence, data, data.ids, choice, data.implications, run)
-    if outputs.fill and outputs.target is not None:
-        most = found.filling_in.size if choice == Choice() else None
-        filled = write_filled(sources.file, outputs.target, data, found, most, outputs.fill_implied)
-        if place_beside(outputs.target, FILLED) is None:
-            warnings.append("the filled-in labels are not listed beside the output, so they will count as annotated")
-    elif outputs.target is not None:
-        why = None
-        if outputs.why and model is not None:
-            cells = found.listed.rows, found.listed.columns
-            of_features = None if data.stored_vectorizer is None else data.stored_vectorizer.features
-            why = list(map("; ".join, named_reasons(model, data.features, *cells, of_features)))
-        with open_output(outputs.target) as out:
-            _write_cells(out, found.listed, data, sources.file, why=why)
     frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
     missing, right, each, filling_in = found.of_all, found.right, found.of_labels, found.filling_in
     ends = (None,) * 3 if missing is None else (float(missing.expected), float(missing.low), float(missing.high))
@@ -185,7 +166,7 @@ def suggest(sources: Sources, outputs: Outputs, options: Options, choice: Choice
         "right_low": float(right.low),
         "right_high": float(right.high),
         "worth_filling_in": filling_in.size,
-        "filled_in": filled,
+        "filled_in": None,
         "expected_f1_before": None if missing is None else filling_in.f1_before,
         "expected_f1_after": None if missing is None else filling_in.f1_after,
     }
@@ -200,7 +181,7 @@ def suggest(sources: Sources, outputs: Outputs, options: Options, choice: Choice
         label: ({"name": data.names.name(label)} if data.names else {}) | {"missing": of, "low": low, "high": high}
         for label, (of, low, high) in zip(data.ids.tolist(), counts, strict=True)
     }
-    return Listed(report | {"warnings": warnings}, frequency, found, data, evidence.estimates)
+    return Listed(report | {"warnings": warnings}, frequency, found, data, evidence.estimates, model)
 
 
 def by_label(missing: Count | None, found: Suggestions) -> list[list[float]]:
@@ -222,7 +203,7 @@ def _write_cells(out: Writable, cells: Cells | Questions, data: TrainingData, fi
     decisions.write(out, cells.rows, data.ids[cells.columns], **more)
 
 
-def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) -> dict[str, int]:
+def ask(sources: Sources, target: str, suggestible: Suggestible, n: int, options: Options, run: Run) -> dict[str, int]:
     """Draw unannotated cells, and write them as a review file without decisions.
 
     `sources`: with reviews: cells answered there are not drawn again, and the answers determine which others are most
@@ -231,9 +212,8 @@ def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) 
     Returns: the number of questions, fewer if more are not worthwhile, of instances and labels in them, and of
     previous answers.
     """
-    assert outputs.target is not None  # the command sets one
     data = read_training_data(sources, run, is_for_model=False)
-    allowed = outputs.suggestible.of(data.ids, data.names, sources.file)
+    allowed = suggestible.of(data.ids, data.names, sources.file)
     drawn = Scored(data, replace(options, features=LINEAR), run, data.scores).questions(n, allowed)
     answered = 0 if data.answers is None else len(data.answers)
     by = f"by {answered} answers" if answered else "if half of the labels are missing"
@@ -248,23 +228,23 @@ def ask(sources: Sources, outputs: Outputs, n: int, options: Options, run: Run) 
         f"{LEAST:g}\n"
         f"# probability is that of yes, {by}\n"
     )
-    with open_output(outputs.target) as out:
+    with open_output(target) as out:
         out.write(design.encode())
         _write_cells(out, drawn, data, sources.file, source=decisions.QUESTION, drawn=drawn.chance)
     instances, labels = (len(np.unique(of)) for of in (drawn.rows, drawn.columns))
     return {"questions": len(drawn), "instances": instances, "labels": labels, "answered": answered}
 
 
-def _refuse_files(sources: Sources, outputs: Outputs, options: Options) -> None:
+def _refuse_files(sources: Sources, target: str, fill: bool, suggestible: Suggestible, options: Options) -> None:
     """Refuse, before any training, files that would overwrite each other, or cannot be written or read twice."""
-    listed = place_beside(outputs.target, FILLED) if outputs.fill and outputs.target is not None else None
-    rules = None if listed is None or sources.rules is None else beside(str(outputs.target), IMPLIED)
+    listed = place_beside(target, FILLED) if fill else None
+    rules = None if listed is None or sources.rules is None else beside(target, IMPLIED)
     frequencies = options.c if isinstance(options.c, Path) else None
-    inputs = sources.by_option() | {"--c": frequencies} | outputs.suggestible.by_option()
-    written = {"--output": outputs.target, "the list beside --output": listed, "the rules beside --output": rules}
+    inputs = sources.by_option() | {"--c": frequencies} | suggestible.by_option()
+    written = {"--output": target, "the list beside --output": listed, "the rules beside --output": rules}
     refuse_overlaps(inputs, written)
-    refuse_unwritable(outputs.target)
-    if outputs.fill:
+    refuse_unwritable(target)
+    if fill:
         if isinstance(sources.file, Files):
             raise InputError(sources.file, "labels can be filled in only one file at a time; give one FILE")
         if str(sources.file) == STANDARD_STREAM or not Path(sources.file).is_file():
@@ -279,33 +259,53 @@ def command(
     min_probability: float | None,
     per_instance: int | None,
     questions: int | None,
+    fill_implied: bool,
+    why: bool,
+    suggestible: Suggestible,
     options: Options,
     run: Run,
-    **of_outputs: Any,
 ) -> None:
-    outputs = Outputs(target=output, fill=format == "svm", **of_outputs)
-    if outputs.fill_implied and not outputs.fill:
+    fill, choice = format == "svm", Choice(top, min_probability, per_instance)
+    if fill_implied and not fill:
         raise click.UsageError("--fill-implied needs --format svm.")
-    if outputs.why and outputs.fill:
+    if why and fill:
         raise click.UsageError("--why is for a list.")
-    if outputs.why:
+    if why:
         if options.features == RBF:
             raise click.UsageError(
                 "--why lists features of the data, and a model with --features rbf has no weights for these."
             )
         options = replace(options, features=LINEAR)
-    _refuse_files(sources, outputs, options)
     if questions is not None:
         of_lists = "format", "top", "min_probability", "per_instance", "why", "label_features"
         refuse_set(of_lists, "--questions does not train a model or list suggestions: leave out {}.")
-        output_report(ask(sources, outputs, questions, options, run), _print_questions)
-        return
-    if sources.scores is not None:
+    elif sources.scores is not None:
         refuse_set(("why", "label_features"), "--scores replaces training: leave out {}.")
         if options != Options(c=options.c, folds=options.folds, sample=options.sample):
             raise click.UsageError("--scores replaces training: leave out options of training.")
-    made = suggest(sources, outputs, options, Choice(top, min_probability, per_instance), run)
-    output_report(made.report, lambda _: _print_summary(made))
+    if fill_implied and sources.rules is None:
+        raise MpuError("there are no rules for implied labels, so none can be filled in; give --implied RULES")
+    _refuse_files(sources, output, fill, suggestible, options)
+    if questions is not None:
+        output_report(ask(sources, output, suggestible, questions, options, run), _print_questions)
+        return
+    made = suggest(sources, options, choice, run, suggestible, is_read_again=fill)
+    found, data, report = made.found, made.data, made.report
+    if fill:
+        most = found.filling_in.size if choice == Choice() else None
+        report["filled_in"] = write_filled(sources.file, output, data, found, most, fill_implied)
+        if place_beside(output, FILLED) is None:
+            unlisted = "the filled-in labels are not listed beside the output, so they will count as annotated"
+            report["warnings"].append(unlisted)
+    else:
+        reasons = None
+        if why and made.model is not None:
+            names = None if data.stored_vectorizer is None else data.stored_vectorizer.features
+            each = named_reasons(made.model, data.features, found.listed.rows, found.listed.columns, names)
+            reasons = list(map("; ".join, each))
+        with open_output(output) as out:
+            _write_cells(out, found.listed, data, sources.file, why=reasons)
+    output_report(report, lambda _: _print_summary(made))
 
 
 def _print_questions(asked: dict[str, int]) -> None:
