@@ -184,27 +184,26 @@ def remove(path: Path) -> None:
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Write a binary file that replaces any file of that name at the end of the ``with`` block, if that succeeds.
 
-    The bytes go to a locked temporary file in the same directory, which must exist. The next writer of the same file
-    removes unlocked temporary files, left over by killed processes. A replaced file's permissions are kept.
+    The bytes go to a file in a temporary directory beside it, which is removed at the end, or by the next writer of the
+    same file if this process is killed. A replaced file's permissions are kept.
     """
     mode = mode_of(path)
-    with _temporary(path, partial(create, mode=mode)) as (temporary, descriptor):
-        with os.fdopen(descriptor, "wb", closefd=False) as file:
+    with _temporary(path) as work:
+        with os.fdopen(create(work / "new", mode), "wb") as file:
             yield file
         if mode is not None:
-            os.fchmod(descriptor, mode)
+            (work / "new").chmod(mode)
         with signals.unbroken:
-            temporary.replace(path)
+            (work / "new").replace(path)
 
 
 @contextmanager
 def replacing_directory(path: Path) -> Iterator[Path]:
     """Write a directory that replaces any of that name, whose content may be lost, as `replacing` replaces a file.
 
-    Yield an empty directory beside it, for the files. Temporary directories are removed at the end of the ``with``
-    block, or by the next run if this one is killed.
+    Yield an empty directory for the files.
     """
-    with _temporary(path, _create_directory) as (work, _):
+    with _temporary(path) as work:
         new = work / "new"
         new.mkdir()
         if (mode := mode_of(path)) is not None:
@@ -222,39 +221,34 @@ def replacing_directory(path: Path) -> Iterator[Path]:
                         raise
 
 
-def _create_directory(path: Path) -> int | None:
-    path.mkdir(0o700)
-    with suppress(FileNotFoundError):
-        return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    return None
-
-
 @contextmanager
-def _temporary(path: Path, create: Callable[[Path], int | None]) -> Iterator[tuple[Path, int]]:
-    """Create a locked file or directory beside a path. It is removed at the end, unless it has been renamed.
+def _temporary(path: Path) -> Iterator[Path]:
+    """Create a locked directory beside a path. It is removed at the end.
 
-    First remove the leftovers of killed processes. `create` returns its descriptor; None if another process has
-    mistaken it for a leftover and removed it.
+    First remove the leftovers of killed processes.
     """
     prefix = f"{_TEMPORARY}{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:16]}-"
     _remove_leftovers(path.parent, prefix)
     while True:
-        temporary = path.with_name(f"{prefix}{secrets.token_hex(8)}")
-        with signals.finally_call(partial(remove, temporary)):
-            if (descriptor := create(temporary)) is None:
+        work = path.with_name(f"{prefix}{secrets.token_hex(8)}")
+        with signals.finally_call(partial(remove, work)):
+            work.mkdir(0o700)
+            try:
+                descriptor = os.open(work, os.O_RDONLY)
+            except FileNotFoundError:  # another process has mistaken it for a leftover and removed it
                 continue
             try:
-                with suppress(OSError):  # no locks in this file system; no process removes a file it cannot lock
+                with suppress(OSError):  # no locks in this file system; no process removes what it cannot lock
                     fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if is_lock(temporary, descriptor):
-                    yield temporary, descriptor
+                if is_lock(work, descriptor):
+                    yield work
                     return
             finally:
                 os.close(descriptor)
 
 
 def _remove_leftovers(folder: Path, prefix: str) -> None:
-    """Remove unlocked files and directories, left over by this user's killed processes. Do not follow links."""
+    """Remove unlocked directories, left over by this user's killed processes. Do not follow links."""
     for path in folder.glob(f"{prefix}*"):
         with suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
