@@ -72,7 +72,9 @@ class TrainedModel:
     packed_vectorizer: bytes | None = None  # the vectoriser of texts, if any, in the format of `mpu_cli.text.stored`
     implies: csr_array | None = None  # bool, shape (q, q): whether the row's label implies the column's label
     origin: bytes | None = None  # how it was trained (see `mpu_cli.bundle.writing`); not used for predictions
-    manifest: bytes = b""  # as it was read; empty for a model that was trained
+    # Of a model that was read: `version_of` its manifest, and the names of all files that this names
+    version: str = ""
+    files: tuple[str, ...] = ()
 
     def shown_labels(self, numbers: bool = False) -> np.ndarray:
         """Return the label names; the label numbers if `numbers` is true or the model has no names."""
@@ -161,11 +163,6 @@ def read_small(path: Path) -> bytes:
         return file.read()
 
 
-def files_in(manifest: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the entry of each file that a manifest names: its name, its SHA-256, and perhaps more."""
-    return [*manifest["files"], *(manifest[kind] for kind in OTHER_NAMES if kind in manifest)]
-
-
 def load(path: str | os.PathLike[str]) -> TrainedModel:
     """Load a model, possibly from an untrusted source, and check every part of it.
 
@@ -179,7 +176,9 @@ def load(path: str | os.PathLike[str]) -> TrainedModel:
         with suppress(OSError, ValueError):  # predictions do not need it
             origin = read_small(path / origin_name(text))
         try:
-            return replace(_load(path, manifest), origin=origin, manifest=text)
+            entries = [*manifest["files"], *(manifest[kind] for kind in OTHER_NAMES if kind in manifest)]
+            files = tuple(entry["file"] for entry in entries)
+            return replace(_load(path, manifest), origin=origin, version=version_of(text), files=files)
         except FileNotFoundError as error:
             missing = Path(error.filename)
             if manifest_of(path) == text and not missing.exists():  # otherwise the model has been replaced since

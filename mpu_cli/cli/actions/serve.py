@@ -30,7 +30,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from mpu_cli import bundle
 from mpu_cli.bundle import MANIFEST, TrainedModel
-from mpu_cli.bundle.loading import files_in, parse, version_of
 from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
 from mpu_cli.cli.messages import info, show_times
 from mpu_cli.errors import DataError, MpuError
@@ -69,7 +68,6 @@ class Loaded:
     fill_implied: bool  # whether broader labels are filled in, unless a request sets it
     model: TrainedModel
     vectorizer: Vectorizer | None  # converts texts to vectors; None if the model does not contain one
-    version: str  # `bundle.loading.version_of`
     state: _States  # of the manifest and the files that it names
 
     @classmethod
@@ -78,11 +76,10 @@ class Loaded:
         manifest = path / MANIFEST
         state = {manifest: state_of(manifest)}  # from before it is read: if it is replaced meanwhile, it is read again
         model = bundle.load(path)
-        files = [path / entry["file"] for entry in files_in(parse(path, model.manifest))]
-        state |= {file: state_of(file) for file in files}
+        state |= {path / name: state_of(path / name) for name in model.files}
         packed = model.packed_vectorizer
         vectorizer = None if packed is None else Vectorizer.of(unpacked(packed, str(path)))
-        loaded = cls(run, fill_implied, model, vectorizer, version_of(model.manifest), state)
+        loaded = cls(run, fill_implied, model, vectorizer, state)
         # The first prediction loads the names and compiles the kernels; no request should wait for that.
         loaded.answer(Asked(csr_array((1, 1), dtype=np.float32), 1))
         return loaded
@@ -112,7 +109,7 @@ class Loaded:
                 raise DataError("the model has no vectoriser; send instances")
             features = from_one(self.vectorizer.transform(features))
         fitness = Fitness.of(self.model, features)
-        about: dict[str, Any] = {"version": self.version, "unknown_features": fitness.unknown}
+        about: dict[str, Any] = {"version": self.model.version, "unknown_features": fitness.unknown}
         if warnings := self._warnings(asked.data, features):
             about["warnings"] = warnings
         thresholds = self.model.predictor.thresholds
@@ -319,7 +316,7 @@ class Service:
             return
         self._failed = self.problem = None
         seconds = time.monotonic() - start
-        _log.info("%s: version %s is in use, read in %.1f s", self._path, self.loaded.version, seconds)
+        _log.info("%s: version %s is in use, read in %.1f s", self._path, self.loaded.model.version, seconds)
 
     def application(self, hosts: Collection[str] | None) -> Starlette:
         """Return the application, which answers to these host names of this machine; None: any."""
@@ -360,12 +357,12 @@ class Service:
             f"GET {project}": "the model, for Annif",
             f"POST {project}/suggest": "labels of a text, for Annif",
         }
-        return JSONResponse({"model": str(self._path), "version": self.loaded.version, "paths": paths})
+        return JSONResponse({"model": str(self._path), "version": self.loaded.model.version, "paths": paths})
 
     async def _health(self, _request: Request) -> JSONResponse:
         problem, loaded = self.problem, self.loaded
         state = {"status": "ok" if problem is None else "old model", "problem": problem, "model": str(self._path)}
-        about = {"version": loaded.version, "labels": len(loaded.labels)}
+        about = {"version": loaded.model.version, "labels": len(loaded.labels)}
         return JSONResponse(state | about, 200 if problem is None else 503)
 
     async def _predict(self, request: Request) -> Response:
@@ -388,7 +385,7 @@ class Service:
             "is_trained": True,
             "modification_time": datetime.fromtimestamp(nanoseconds / 1e9, UTC).isoformat(),
         }
-        return JSONResponse(about | {"version": loaded.version})
+        return JSONResponse(about | {"version": loaded.model.version})
 
     def _refuse_other_project(self, request: Request) -> None:
         name, ours = request.path_params["project"], self._path.stem
@@ -539,7 +536,7 @@ def command(
             server.should_exit = True
 
         show_times()
-        info(f"{model}: version {service.loaded.version} answers at {where}")
+        info(f"{model}: version {service.loaded.model.version} answers at {where}")
         with blas_on_one_thread(), signals.asked_to_end(end):
             server.run(sockets=[listening])
     info(f"{model}: ended")
