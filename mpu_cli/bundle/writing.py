@@ -145,7 +145,7 @@ class Writer:
         if self._is_held():
             yield self
             return
-        path, before = self._path, self._is_held
+        path = self._path
         check_target(path)
         with ExitStack() as stack:
             with _said_to_be_unwritable(path):
@@ -161,11 +161,9 @@ class Writer:
 
                 stack.enter_context(signals.finally_call(clean))
                 _remove_leftovers(path)
+            stack.callback(setattr, self, "_is_held", self._is_held)
             self._is_held = is_held
-            try:
-                yield self
-            finally:
-                self._is_held = before
+            yield self
 
 
 def save(model: loading.TrainedModel, path: str | os.PathLike[str]) -> None:

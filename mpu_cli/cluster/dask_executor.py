@@ -67,10 +67,9 @@ class DaskExecutor:
     @property
     def workers(self) -> int:
         """The number of workers; 0 if the scheduler does not answer."""
-        try:
+        with suppress(Exception):  # as for `_look`; and a client that has lost its scheduler has none to ask
             return len(within(self._timeout, self._client.nthreads))
-        except Exception:  # as for `_look`; and a client that has lost its scheduler has none to ask
-            return 0
+        return 0
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Handle:
         """Run a unit on a worker. Arguments may be handles, or lists of them, in place of their results."""
@@ -207,7 +206,7 @@ def connected(address: Address, run: Run = DEFAULT_RUN) -> Iterator[DaskExecutor
     timeout = checked(Real(0.1), "mpu.timeout in Dask's configuration", config.get("mpu.timeout", 300.0))
     place = address.scheduler
     with _quiet(), ExitStack() as leaving:
-        cluster = leaving.enter_context(_local(address)) if place is None else place
+        cluster = _local(address, leaving) if place is None else place
         found = {"scheduler_file": str(place)} if isinstance(place, Path) else {"address": cluster}  # waits for a file
         connect = partial(_Client, **found, timeout=timeout, set_as_default=False)
         try:
@@ -243,23 +242,19 @@ def _leave(what: Client | LocalCluster, seconds: float) -> None:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Silence Dask's log, and its warnings about large arguments and ports; errors are still raised."""
-    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]
-    levels = {log: log.level for log in map(logging.getLogger, ["distributed", *names])}
-    for log in levels:
-        log.setLevel(logging.CRITICAL + 1)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\.")
-            yield
-    finally:
-        for log, level in levels.items():
-            log.setLevel(level)
+    names = {name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"}
+    with ExitStack() as afterwards, warnings.catch_warnings():
+        for log in map(logging.getLogger, {"distributed", *names}):
+            afterwards.callback(log.setLevel, log.level)
+            log.setLevel(logging.CRITICAL + 1)
+        warnings.filterwarnings("ignore", category=UserWarning, module=r"distributed\.")
+        yield
 
 
-@contextmanager
-def _local(address: Address) -> Iterator[LocalCluster]:
+def _local(address: Address, leaving: ExitStack) -> LocalCluster:
     """Start workers in this process: kernels release the GIL, and nothing is imported twice, or moved."""
     folder = tempfile.mkdtemp(prefix="mpu-", dir=config.get("temporary-directory"))
+    leaving.enter_context(finally_call(partial(_remove, folder)))
     settings = {
         # Dask profiles each thread a hundred times a second, which took a tenth of the training time.
         "distributed.worker.profile.enabled": False,
@@ -267,22 +262,19 @@ def _local(address: Address) -> Iterator[LocalCluster]:
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
     }
-    with finally_call(partial(_remove, folder)):
-        with config.set(settings):
-            cluster = LocalCluster(
-                n_workers=address.workers or os.cpu_count() or 1,
-                threads_per_worker=address.threads,
-                processes=False,
-                memory_limit=MEMORY_LIMIT,  # per worker, as each measures the memory of the whole process
-                local_directory=folder,
-                dashboard_address="127.0.0.1:0",  # None means a fixed port, which may be taken
-                worker_dashboard_address="127.0.0.1:0",  # None means all addresses
-                silence_logs="CRITICAL",
-            )
-        try:
-            yield cluster
-        finally:
-            _leave(cluster, _LEAVE)
+    with config.set(settings):
+        cluster = LocalCluster(
+            n_workers=address.workers or os.cpu_count() or 1,
+            threads_per_worker=address.threads,
+            processes=False,
+            memory_limit=MEMORY_LIMIT,  # per worker, as each measures the memory of the whole process
+            local_directory=folder,
+            dashboard_address="127.0.0.1:0",  # None means a fixed port, which may be taken
+            worker_dashboard_address="127.0.0.1:0",  # None means all addresses
+            silence_logs="CRITICAL",
+        )
+    leaving.callback(_leave, cluster, _LEAVE)
+    return cluster
 
 
 def _remove(folder: str) -> None:
