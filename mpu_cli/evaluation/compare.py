@@ -296,17 +296,18 @@ def _deviations(every: Sequence[Counts], incomplete: bool, seed: int) -> list[di
     """Return standard deviations over samples: of the first's metrics, and of the differences of others from it."""
     n, width = every[0].truth.shape[0], max(max(one.truth.shape) for one in every)
     rng, at_once = np.random.default_rng(seed), max(1, _DRAWN // width)
-    drawn: list[dict[str, list[np.ndarray]]] = [{} for _ in every]
+    drawn = []
     for start in range(0, _REPLICATES, at_once):
         b = min(at_once, _REPLICATES - start)
         numbers = rng.integers(n, size=(b, n)) + n * np.arange(b)[:, None]
         weights = np.bincount(numbers.ravel(), minlength=b * n).reshape(b, n).astype(float)
         first, *others = (one.metrics(weights, incomplete) for one in every)
         common = ({name: other[name] - first[name] for name in first.keys() & other.keys()} for other in others)
-        for samples, values in zip(drawn, (first, *common), strict=True):
-            for name, of_samples in values.items():
-                samples.setdefault(name, []).append(of_samples)
-    return [{name: float(np.std(np.concatenate(parts))) for name, parts in samples.items()} for samples in drawn]
+        drawn.append((first, *common))
+    return [
+        {name: float(np.std(np.concatenate([part[name] for part in parts]))) for name in parts[0]}
+        for parts in zip(*drawn, strict=True)
+    ]
 
 
 def ranking_gains(truth: csr_array, scores: csr_array, ks: Sequence[int]) -> dict[str, np.ndarray]:
