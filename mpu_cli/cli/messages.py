@@ -76,6 +76,8 @@ def reset(args: list[str]) -> None:
 
 
 def _remember(context: click.Context, option: click.Parameter, value: Any) -> None:
+    if value and option.name in ("quiet", "verbose"):  # the last one counts
+        _manner.quiet = _manner.verbose = False
     setattr(_manner, str(option.name), value)
     _manner.context = context
 
@@ -112,7 +114,7 @@ def show_times() -> None:
 
 def is_quiet() -> bool:
     """Whether the user has set ``--quiet``."""
-    return _manner.quiet and not _manner.verbose
+    return _manner.quiet
 
 
 def on_terminal() -> bool:

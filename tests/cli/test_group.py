@@ -61,6 +61,7 @@ def test_a_bug_is_not_hidden(group):
         ((), "warning: w 1 [mpu go]\ni\n"),
         (("-q",), "warning: w 1 [mpu go]\n"),
         (("-v",), "warning: w 1 [mpu go]\ni\nd\n"),
+        (("-v", "-q"), "warning: w 1 [mpu go]\n"),
         (("-q", "--accept-warning", "w 2", "--accept-warning", "w"), ""),
         (("-q", "--accept-warning", "w 2"), "warning: w 1 [mpu go]\n"),
         (("-q", "--accept-warning", ""), "warning: w 1 [mpu go]\n"),  # from a shell variable that is not set
