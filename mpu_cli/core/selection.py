@@ -401,23 +401,28 @@ def _best_kernel(
 ) -> tuple[float, Instances]:
     """Climb along gamma, then along the number of landmarks, as long as the expected F1 rises.
 
+    C and eta0 are chosen for the first kernel, and are the same for all.
+
     `data`, `chosen`: with linear features, whose c and loss are also used here, so that neither makes a difference.
     Returns: the F1, and the instances with these features.
     """
-    silent = run.quiet()
-    same_loss = replace(options, loss=chosen.settings.loss)
 
-    def candidate(gamma: float, m: float) -> tuple[float, Instances]:
+    def with_kernel(gamma: float, m: float) -> Instances:
         rbf = RbfFeatures.fit(problem.features, gamma, int(m), run.seed)
         instances = Instances.of(replace(problem, features=rbf.of(problem.features, run)))
-        instances = replace(instances, dominating=data.dominating, share_repeated=data.share_repeated, rbf=rbf)
         tick()
-        found = choose_hyper_parameters(instances, same_loss, silent, estimates=chosen.estimates)
-        return found.f1, instances
+        return replace(instances, dominating=data.dominating, share_repeated=data.share_repeated, rbf=rbf)
 
-    first = candidate(FIRST_GAMMA, FIRST_LANDMARKS)
-    best = climb(lambda gamma: candidate(gamma, FIRST_LANDMARKS), GAMMAS, FIRST_GAMMA, first)
+    def compared(instances: Instances) -> tuple[float, Instances]:
+        trial = _trial(draw_sample(instances, options, silent), chosen.estimates, settings, SELECTION_SIZE)
+        return choose_settings(trial, (), options.threshold).f1, instances
+
+    silent, begin = run.quiet(), with_kernel(FIRST_GAMMA, FIRST_LANDMARKS)
+    same_loss = replace(options, loss=chosen.settings.loss)
+    settings = choose_hyper_parameters(begin, same_loss, silent, estimates=chosen.estimates).settings
+    first = compared(begin)
+    best = climb(lambda gamma: compared(with_kernel(gamma, FIRST_LANDMARKS)), GAMMAS, FIRST_GAMMA, first)
     assert best[1].rbf is not None
     gamma = best[1].rbf.gamma * problem.features.shape[1]
     sizes = tuple(m for m in LANDMARKS if m <= FIRST_LANDMARKS or m <= len(problem))
-    return climb(lambda m: candidate(gamma, m), sizes, FIRST_LANDMARKS, best)
+    return climb(lambda m: compared(with_kernel(gamma, m)), sizes, FIRST_LANDMARKS, best)
