@@ -24,7 +24,7 @@ from scipy.sparse import csr_array
 from mpu_cli.errors import MpuError, shown
 from mpu_cli.names.label_names import NAMELESS, LabelNames, Names, RecordIds, is_uri
 from mpu_cli.names.lines import cell
-from mpu_cli.review.decisions import NOTHING_ELSE, SAMPLE, SUGGESTION, Decisions
+from mpu_cli.review.decisions import NOTHING_ELSE, SAMPLE, SUGGESTION, Decisions, checksum
 from mpu_cli.runtime.options import MOST_INSTANCES
 from mpu_cli.svmlight.grammar import MAX_ID
 from mpu_cli.svmlight.reader import Dataset
@@ -40,7 +40,6 @@ class Review:
 
     data: Dataset
     source: str | Path  # the file of the data, as the user named it
-    checksum: str  # of the features (`decisions.checksum`)
     instances: list[int]  # in the order of reviewing
     is_sample: bool = False  # whether the instances were drawn at random
     suggestions: Decisions | None = None  # from `matching.suggestions_of`, also shown for a sample
@@ -127,7 +126,7 @@ def _digest(text: str) -> str:
 
 
 def _data(review: Review) -> dict[str, Any]:
-    names, numbers, counts = review.label_names, review.labels, review.counts
+    names, numbers, counts, own = review.label_names, review.labels, review.counts, checksum(review.data.features)
     place = {number: i for i, number in enumerate(numbers)}
     items = [_item(review, instance, place) for instance in review.instances]
     out = io.BytesIO()
@@ -144,8 +143,8 @@ def _data(review: Review) -> dict[str, Any]:
     broader = {i: [place[k] for k in review.broader.get(number, ()) if k in place] for number, i in place.items()}
     return {
         "file": Path(shown(review.source)).name,
-        "checksum": review.checksum,
-        "key": f"mpu-review/{review.checksum[:16]}/{source or 'all'}-{chosen[:16]}",
+        "checksum": own,
+        "key": f"mpu-review/{own[:16]}/{source or 'all'}-{chosen[:16]}",
         "source": source,
         "named": bool(names),
         "numbers": numbers,

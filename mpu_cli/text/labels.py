@@ -87,8 +87,8 @@ class Labels:
         return place if place is None or place > 0 else self._added.get(place)
 
     def _place(self, name: str) -> int | None:
-        name = composed(name)
-        place = self._places.get(name) or self._places.get(without_brackets(name))
+        name = without_brackets(composed(name))
+        place = self._places.get(name)
         if place is None and name.startswith("http://"):
             place = self._places.get(name.replace("http", "https", 1))
         if place is None and self._ids and (of_id := _ID.fullmatch(name)) and (place := self._ids.get(of_id[1])):

@@ -16,7 +16,6 @@ from mpu_cli.names.label_names import RecordIds
 from mpu_cli.names.lines import text_lines
 from mpu_cli.names.naming import Naming, Suggestible, find_broader, read_implications, read_names
 from mpu_cli.review import decisions
-from mpu_cli.review.decisions import checksum
 from mpu_cli.review.matching import match, suggestions_of
 from mpu_cli.review.page import Review, choose, draw, page
 from mpu_cli.runtime.run import Run
@@ -133,7 +132,6 @@ def command(
     with run.step("reading data", bytes_of(source)):
         sidecars = Sidecars(source)
         data = read(source, reading, run, measures=sidecars.measures)
-        of_features = checksum(data.features)
     drawn = None if sample is None else draw(len(data), sample, run.seed)
     occurring = data.occurring_labels()[1]
     names = sidecars.names_of(naming, occurring)
@@ -156,7 +154,6 @@ def command(
     work = Review(
         data=data,
         source=source,
-        checksum=of_features,
         instances=wanted,
         is_sample=drawn is not None,
         suggestions=suggested,
