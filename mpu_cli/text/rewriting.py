@@ -12,7 +12,7 @@ from mpu_cli.names.label_names import is_uri
 from mpu_cli.names.lines import composed
 from mpu_cli.svmlight.streams import Measured, Readable
 from mpu_cli.text.fields import has_escapes, listed, relisted, value_of, with_value
-from mpu_cli.text.records import Fields, Record, RecordReader, Row, Table, clean, flag, is_corpus, subject
+from mpu_cli.text.records import Record, RecordReader, Row, Table, clean, flag, is_corpus, subject
 
 _LINE_END = "\r\n"
 _AS_THEY_ARE = "surrogateescape"  # bytes that are not UTF-8, in bad records
@@ -29,18 +29,14 @@ class Retagged:
 
 
 class Rewriter:
-    """Rewrites the records of a file with other tags.
+    """Rewrites the records of a file with other tags; bad records that are left out of reading stay as they are.
 
     A changed record is a table row with the values of all other fields, or a JSON object with all else unchanged.
-
-    `skip_bad`: whether bad records are left as they are.
     """
 
-    def __init__(self, form: str, fields: Fields, skip_bad: bool = False) -> None:
-        self._form = form
-        self._fields = fields
-        self._skip_bad = skip_bad
-        self._is_corpus = is_corpus(form, fields)
+    def __init__(self, reader: RecordReader) -> None:
+        self._reader, self._form, self._fields = reader, reader.form, reader.fields
+        self._is_corpus = is_corpus(reader.form, reader.fields)
         self._columns: list[str] = []  # of a table, including new ones for tags
         self._dialect: dict[str, Any] = {}  # of a table
         self._mark = "1"  # the value of the last true field that is a tag
@@ -48,7 +44,7 @@ class Rewriter:
         self._list = ""  # the last list in one text
         self._escaped = self._list_escaped = False  # whether the last JSON objects, and lists, escaped letters
 
-    def written(self, stream: Readable, source: str, change_of: Callable[[Record], Retagged]) -> Iterator[bytes]:
+    def written(self, stream: Readable, change_of: Callable[[Record], Retagged]) -> Iterator[bytes]:
         """Yield the records with their changes, and everything before, between and after them.
 
         Raises InputError (a record is bad, or its change raises a ValueError or cannot be written).
@@ -56,7 +52,7 @@ class Rewriter:
         taken: list[bytes] = []  # lines that have been read but not written
         watched = Measured(stream, taken.append)
         encoding, next_line = watched.encoding, 1
-        for record in RecordReader(source, self._form, self._fields, self._skip_bad).records(watched):
+        for record in self._reader.records(watched):
             lines = [line.decode(errors=_AS_THEY_ARE) for line in BytesIO(b"".join(taken))]
             taken.clear()
             before, own = lines[: record.line - next_line], lines[record.line - next_line :]
@@ -77,9 +73,9 @@ class Rewriter:
                 yield "".join(before).encode(encoding, _AS_THEY_ARE) + text.encode(encoding)
             except UnicodeEncodeError as error:
                 problem = f"{error.object[error.start]!r} cannot be written in {encoding}, as this file is"
-                raise InputError(source, problem, record.line) from None
+                raise InputError(self._reader.source, problem, record.line) from None
             except ValueError as error:
-                raise InputError(source, str(error), record.line) from None
+                raise InputError(self._reader.source, str(error), record.line) from None
         yield b"".join(taken).decode(errors=_AS_THEY_ARE).encode(encoding, _AS_THEY_ARE)
 
     def _record(self, text: str, of: Row, change: Retagged) -> str:

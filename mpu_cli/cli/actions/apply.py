@@ -23,7 +23,7 @@ from mpu_cli.svmlight.grammar import COMPRESSED, Reading
 from mpu_cli.svmlight.reader import read
 from mpu_cli.svmlight.streams import Measured, open_output, refuse_unreadable, stem
 from mpu_cli.text.labels import Labels
-from mpu_cli.text.records import ANNIF, Record, form_and_fields, format_of, is_corpus, open_records
+from mpu_cli.text.records import ANNIF, Record, RecordReader, form_and_fields, format_of, is_corpus, open_records
 from mpu_cli.text.rewriting import Reason, Retagged, Rewriter
 from mpu_cli.text.stored import Sidecars
 from mpu_cli.text.vectorizer import read_vectorization
@@ -182,8 +182,8 @@ def command(
             return change
 
         skip_bad = made_from is not None and made_from.skip_bad
-        rewriter = Rewriter(chosen, replace(fields, group=""), skip_bad)
-        for part in rewriter.written(stream, str(source), change_of):
+        rewriter = Rewriter(RecordReader(str(source), chosen, replace(fields, group=""), skip_bad))
+        for part in rewriter.written(stream, change_of):
             out.write(part)
         is_another = made_from is not None and stream.measure()[1] != made_from.sha256
         if ids is None and (is_another or counts["records"] != len(dataset)):
