@@ -14,12 +14,7 @@ _TOP_BIN = 5
 # perfectly ordered annotations would be infinite.
 _SLOPE, _OFFSET = 8.0, 20.0
 _ITERATIONS = 40
-_HALVINGS = 8
 _CONVERGED = 1e-3
-_ROUNDING = 1e-9
-# Labels fitted at a time.
-_LABELS = 400
-
 Curve = tuple[np.ndarray, np.ndarray]
 
 
@@ -30,9 +25,7 @@ def likelihoods(labels: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     Returns: float64, shape (G, q).
     """
     # Of each label's bins: mean z, number of instances, and of annotated ones: shape (3, q, bins)
-    bins = np.reshape([_binned(*label) for label in labels], (-1, 3, _BINS)).swapaxes(0, 1)
-    parts = range(0, bins.shape[1], _LABELS)
-    return np.hstack([np.empty((len(CEILINGS), 0)), *(_likelihood(*bins[:, s : s + _LABELS]) for s in parts)])
+    return _likelihood(*np.reshape([_binned(*label) for label in labels], (-1, 3, _BINS)).swapaxes(0, 1))
 
 
 def common_ceiling(likelihood: np.ndarray) -> list[float]:
@@ -80,40 +73,45 @@ def _binned(probabilities: np.ndarray, annotated: np.ndarray) -> tuple[np.ndarra
 
 
 def _fit(x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, curve: Curve) -> tuple[Curve, np.ndarray]:
-    """Fit c sigma(a x + b) for all labels at once by Fisher scoring; return a and b, and their log likelihood."""
-    missed = size - positives
-
-    def log_likelihood(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        score = a[:, None] * x + b[:, None]
-        of_bins = positives * (np.log(c) + log_expit(score)) + xlog1py(missed, -np.minimum(c * expit(score), 1 - 1e-12))
-        return of_bins.sum(axis=1) - (a / _SLOPE) ** 2 / 2 - (b / _OFFSET) ** 2 / 2
-
+    """Fit c sigma(a x + b) for each label by Fisher scoring; return a and b, and their log likelihood."""
     a, b = curve
-    reached = log_likelihood(a, b)
+    reached, length = _log_likelihood(x, size, positives, c, a, b), np.ones(len(a))
+    moving = np.arange(len(a))  # the labels whose fit has not converged
     for _ in range(_ITERATIONS):
-        p = expit(a[:, None] * x + b[:, None])
+        z, n, hits, a_now, b_now = (part[moving] for part in (x, size, positives, a, b))
+        p = expit(a_now[:, None] * z + b_now[:, None])
         unsure = c * (1 - p) / np.maximum(1 - c * p, 1e-12)
-        gradient = positives * (1 - p) - missed * p * unsure
-        weight = size * p * (1 - p) * unsure
-        to_a, to_b = (gradient * x).sum(axis=1) - a / _SLOPE**2, gradient.sum(axis=1) - b / _OFFSET**2
+        gradient = hits * (1 - p) - (n - hits) * p * unsure
+        weight = n * p * (1 - p) * unsure
+        to_a, to_b = (gradient * z).sum(axis=1) - a_now / _SLOPE**2, gradient.sum(axis=1) - b_now / _OFFSET**2
         aa, ab, bb = (
-            (weight * x * x).sum(axis=1) + _SLOPE**-2,
-            (weight * x).sum(axis=1),
+            (weight * z * z).sum(axis=1) + _SLOPE**-2,
+            (weight * z).sum(axis=1),
             weight.sum(axis=1) + _OFFSET**-2,
         )
-        determinant = aa * bb - ab * ab
-        step_a, step_b = (bb * to_a - ab * to_b) / determinant, (aa * to_b - ab * to_a) / determinant
-        length = np.ones(len(a))
-        for _ in range(_HALVINGS):
-            new_a, new_b = np.maximum(a + length * step_a, 0), b + length * step_b  # the curve never falls
-            new = log_likelihood(new_a, new_b)
-            worse = new < reached - _ROUNDING
-            if not worse.any():
-                break
-            length = np.where(worse, length / 2, length)
-        better = new > reached
-        gained = np.where(better, new - reached, 0).max()
-        a, b, reached = np.where(better, new_a, a), np.where(better, new_b, b), np.where(better, new, reached)
-        if gained < _CONVERGED:
+        falls = (a_now == 0) & (to_a < 0)  # the curve never falls: then only b moves
+        to_a[falls] = ab[falls] = 0
+        share = length[moving] / (aa * bb - ab * ab)
+        step_a, step_b = share * (bb * to_a - ab * to_b), share * (aa * to_b - ab * to_a)
+        new_a, new_b = np.maximum(a_now + step_a, 0), b_now + step_b
+        gained = _log_likelihood(z, n, hits, c, new_a, new_b) - reached[moving]
+        better = gained > 0
+        rows = moving[better]
+        a[rows], b[rows] = new_a[better], new_b[better]
+        reached[rows] += gained[better]
+        length[moving] = np.where(better, 1.0, length[moving] / 2)
+        still = np.where(better, gained, step_a * to_a + step_b * to_b)  # to be gained
+        moving = moving[still >= _CONVERGED]
+        if not len(moving):
             break
     return (a, b), reached
+
+
+def _log_likelihood(
+    x: np.ndarray, size: np.ndarray, positives: np.ndarray, c: float, a: np.ndarray, b: np.ndarray
+) -> np.ndarray:
+    score = a[:, None] * x + b[:, None]
+    missed = xlog1py(size - positives, -np.minimum(c * expit(score), 1 - 1e-12))
+    of_bins = positives * (np.log(c) + log_expit(score)) + missed
+    log_likelihood: np.ndarray = of_bins.sum(axis=1) - (a / _SLOPE) ** 2 / 2 - (b / _OFFSET) ** 2 / 2
+    return log_likelihood
