@@ -63,7 +63,7 @@ def test_names_and_steps_are_told(run, digits, tmp_path):
 
 def test_a_table_per_label_changes_no_c_of_many_labels(run, tmp_path):
     rng = np.random.default_rng(0)
-    topics = rng.integers(1, 601, (3000, 20))
+    topics = rng.integers(1, 601, (1000, 20))
     lines = (
         f"{','.join(map(str, sorted({*of[: 0 if i % 5 < 2 else 12]})))} {of[0]}:1\n" for i, of in enumerate(topics)
     )
