@@ -150,7 +150,6 @@ mkdir -p bench/$(1)
 $(VENV)/bin/python -m benchmarks.generate bench/$(1)/rcv1 --instances $(1)
 $(VENV)/bin/python -m benchmarks.run bench/$(1)/rcv1-train.svm bench/$(1)/rcv1-test.svm --output bench/$(1) \
 	--repetitions $(2) --peers $(PEERS)/bin/python
-$(VENV)/bin/python -m benchmarks.roofline bench/$(1)/rcv1-train.svm > bench/$(1)/roofline.md
 endef
 
 clean:  ## Remove all that was made here, but not data that was fetched
