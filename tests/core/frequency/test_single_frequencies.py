@@ -8,6 +8,7 @@ from scipy.special import expit
 from sklearn.metrics import f1_score
 
 from mpu_cli import MPUClassifier, MpuWarning, estimate_c
+from mpu_cli.core.frequency.ceilings import likelihoods, quantiles
 from mpu_cli.core.frequency.estimators import CountedCells
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.single_frequencies import (
@@ -113,6 +114,16 @@ def test_the_frequency_of_a_label_whose_cells_are_all_ignored():
     found = estimate_c(X, S, ignored=ignored, per_label=True, features="linear")
     assert_allclose(found.c[1:], (S.sum(axis=0) / Y.sum(axis=0))[1:], atol=0.1)
     assert 0 < found.c[0] < 1
+
+
+def test_the_ceiling_of_a_label_that_features_do_not_predict_is_open_and_depends_on_no_other_label():
+    """Whatever is annotated, scores that fall with it say nothing."""
+    scores = np.linspace(0.1, 0.9, 1000, dtype=np.float32)
+    falling, rising = (scores, np.arange(1000) < 100), (scores, np.arange(1000) >= 900)
+    likelihood = likelihoods([falling, rising])
+    assert_array_equal(likelihood, np.hstack([likelihoods([label]) for label in (falling, rising)]))
+    (low, high), (surely, _) = quantiles(likelihood, [0.05, 0.95]).T
+    assert low < 0.2 < 0.9 < surely < high
 
 
 def test_a_label_of_nearly_all_instances_does_not_make_labels_differ():
