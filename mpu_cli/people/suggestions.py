@@ -526,9 +526,13 @@ def find(
             claims = claims.adding_up_to(float(remaining.expected), every.probabilities)
         second = np.zeros(0, int) if problem.second is None else problem.second
         n_annotated = positive.nnz - positive[second].nnz
-        if choice == Choice():  # half of the F1 before filling in
-            choice = replace(choice, least=n_annotated / max(2 * n_annotated + remaining.expected, 1))
+        true = float(n_annotated + remaining.expected)
+        is_default = choice == Choice()
+        if is_default:  # half of the F1 before filling in
+            choice = replace(choice, least=n_annotated / max(n_annotated + true, 1))
         listed = suggest(probabilities, positive, frequency, choice, implied, claims.corrected)
+        if is_default:
+            listed = listed[: worth_filling_in(listed, n_annotated, true).size]
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
         if is_by_decisions:  # at least the right ones listed, as far as c allows
             expected = max(remaining.expected, min(float(right.expected), remaining.high))
@@ -538,8 +542,7 @@ def find(
         if estimates.is_known:
             undecided = claims.at_top if is_by_annotations and not is_by_decisions else None
             right = _limited(right, remaining, undecided)
-        true = float(n_annotated + remaining.expected)
-        filling_in = worth_filling_in(listed, n_annotated, true)
+        filling_in = worth_filling_in(listed, n_annotated, float(n_annotated + remaining.expected))
     return Suggestions(
         there=positive,
         added=csr_array(positive > labels),

@@ -109,6 +109,7 @@ def test_no_more_labels_are_missing_than_there_are_cells(run, tmp_path, by, seed
     found = estimated(run, data, *options, "--per-label", "-o", file)
     trained = run.json("train", data, "-o", tmp_path / "m.mpu", *options, *QUICK)
     listed = run.json("suggest", data, "-o", tmp_path / "missing.tsv", *options, *QUICK)
+    assert listed["listed"] == listed["worth_filling_in"]
     run.ok("report", data, "-o", tmp_path / "few.html", "--csv", table, *options)
     assert found["c"] >= found["interval"][0] >= S.mean()
     assert (trained.get("c_overall", trained["c"]), trained["c_interval"]) == (found["c"], found["interval"])
