@@ -83,7 +83,7 @@ _OF_NO_COMMAND = (
         "a web page, or a Git LFS pointer; download the file itself",
     ),
 )
-_PAIR = rb"(?:\A|[ \t])[0-9]+:[-+.0-9]"
+_PAIR = rb"(?:\A|[ \t])[0-9]+:(?:[-+.0-9]|(?i:nan|inf))"
 _NO_VECTORS = (
     (
         rb"(?!__label__)[A-Za-z_]+(?:[ \t]+[A-Za-z_]+)*\s*\Z",
