@@ -52,15 +52,17 @@ def command(
     estimates = scored.estimates(method)
     report, c = report_of(estimates, data, method), estimates.overall.c
     if output is not None:
-        if estimates.groups is not None:
-            report["warnings"].append("the file has one c for each label, and none for groups: train with --groups")
+        of_groups = ["the file has one c for each label, and none for groups: train with --groups"]
+        more = of_groups if estimates.groups is not None else []
+        report["warnings"] += more
         with open_output(output) as out:
             rates = estimates.frequency(data).of_annotations(data.labels)
             rates = np.maximum(rates, least_not_refuted(data.labels, data.verified))  # so that training takes this file
             interval = estimates.overall.interval if estimates.is_known else None
             if not estimates.is_known:
                 out.write(f"# c is unknown: these are right only if {estimates.assumption}\n".encode())
-            out.write(estimate_lines(c, interval, report["warnings"]))
+            of_c = replace(estimates, dominating=None)  # whoever takes this file may have other features
+            out.write(estimate_lines(c, interval, data.warnings(of_c) + more))
             out.write(frequency_lines(data.ids, rates, data.names))
     expected = c if estimates.is_known else 0.5  # at 0.5 a plan needs the most instances
     of_file = slice(data.instances_of_file)
