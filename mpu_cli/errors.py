@@ -18,7 +18,7 @@ _DIRECTION = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _MOST_CHARACTERS = 10_000  # of a message: longer ones quote foreign input
 _WORD = re.compile(r"\S+")
 # After the protocol of a URL: user and password, which may contain a slash if the apparent port is not a number.
-_USER = re.compile(r"(?<=://)(?:[^/]*@|[^/:\[]*:(?![0-9]+(?:[/?#'\"),;:.\s]|\Z)).*@)", re.DOTALL)
+_USER = re.compile(r"\A(?:[^/]*@|[^/:\[]*:(?![0-9]+(?:[/?#'\"),;:.\s]|\Z)).*@)", re.DOTALL)
 _AFTER = "'\"),;:."  # a URL in a message
 _LEFT_OUT = re.compile(r"\.\.\.(?:['\"),;:.\s]|\Z)")
 
@@ -65,13 +65,18 @@ def without_secrets(text: str) -> str:
 
 def _without_secrets(word: str) -> str:
     """Do the same for a word, or a name with blanks in it: everything after a protocol may belong to the URL."""
+    public = tail = ""
     before, mark, url = word.partition("://")
-    if not mark:
-        return word
-    path, tail, query = _USER.sub("", mark + url).partition("?")
-    if tail:
-        tail += query if _LEFT_OUT.match(query) else "..." + query[len(query.rstrip(_AFTER)) :]
-    return before + path + tail
+    while mark:
+        if "@" in url:
+            url = _USER.sub("", url)
+        if not tail:
+            url, tail, query = url.partition("?")
+            if tail:
+                tail += query if _LEFT_OUT.match(query) else "..." + query[len(query.rstrip(_AFTER)) :]
+        public += before + mark
+        before, mark, url = url.partition("://")
+    return public + before + tail
 
 
 def counted(count: int, noun: str) -> str:

@@ -42,6 +42,7 @@ def test_no_password_is_shown_in_the_middle_of_a_text(odd, quote):
         ("a ? b: c@d", "a ? b: c@d"),
         ("s3://k:s@b/x,s3://k:s@b/y", "s3://b/x,s3://b/y"),
         ("https://a.org/x?to=https://b.org/y?key=s&key=t", "https://a.org/x?..."),
+        ("https://a.org/https://b.org?mail=me@x.org&key=s", "https://a.org/https://b.org?..."),
     ],
 )
 def test_what_is_no_secret_is_shown(text, public):
