@@ -401,7 +401,7 @@ def _best_kernel(
 ) -> tuple[float, Instances]:
     """Climb along gamma, then along the number of landmarks, as long as the expected F1 rises.
 
-    C and eta0 are chosen for the first kernel, and are the same for all.
+    C and eta0 are given, or chosen for the first kernel, and are the same for all.
 
     `data`, `chosen`: with linear features, whose c and loss are also used here, so that neither makes a difference.
     Returns: the F1, and the instances with these features.
@@ -414,11 +414,13 @@ def _best_kernel(
         return replace(instances, dominating=data.dominating, share_repeated=data.share_repeated, rbf=rbf)
 
     def compared(instances: Instances) -> tuple[float, Instances]:
-        trial = _trial(draw_sample(instances, options, silent), chosen.estimates, settings, SELECTION_SIZE)
+        sample = draw_sample(instances, options, silent)
+        of_sample = step_for_all(settings, 1 / sample.share) if is_free else settings
+        trial = _trial(sample, chosen.estimates, of_sample, SELECTION_SIZE)
         return choose_settings(trial, (), options.threshold).f1, instances
 
     silent, begin = run.quiet(), with_kernel(FIRST_GAMMA, FIRST_LANDMARKS)
-    same_loss = replace(options, loss=chosen.settings.loss)
+    same_loss, is_free = replace(options, loss=chosen.settings.loss), options.cost is None and options.eta0 is None
     settings = choose_hyper_parameters(begin, same_loss, silent, estimates=chosen.estimates).settings
     first = compared(begin)
     best = climb(lambda gamma: compared(with_kernel(gamma, FIRST_LANDMARKS)), GAMMAS, FIRST_GAMMA, first)
