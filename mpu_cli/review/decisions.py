@@ -266,9 +266,9 @@ def read_lines(source: str | Path, names: LabelNames = NAMELESS, ids: RecordIds 
     if is_whole and _is_in_order(instance, np.nan_to_num(claims), verdict == "", of_open):
         origin[of_open] = HowDecided.IN_ORDER
     asked = ~np.isnan(chances)
-    keys: list[list[Any]] = [translated(str.lower, name, kind=object)[asked].tolist() for name in (ID, LABEL)]
-    keys += [[*map(float, texts)] for texts in keys if all(map(str.isdecimal, texts))]
-    keys += [values[asked].tolist() for values in (instance, label, claims, chances)]
+    keys = [translated(str.lower, name, kind=object)[asked] for name in (ID, LABEL)]
+    keys += [np.array([*map(float, texts)]) for texts in keys if all(map(str.isdecimal, texts))]
+    keys += [values[asked] for values in (instance, label, claims, chances)]
     return Decisions(
         instance=instance,
         label=label,
@@ -289,9 +289,10 @@ def read_lines(source: str | Path, names: LabelNames = NAMELESS, ids: RecordIds 
     )
 
 
-def _is_sorted(values: list[Any]) -> bool:
+def _is_sorted(values: np.ndarray) -> bool:
     """Return whether values that are not all equal were sorted."""
-    return (values == sorted(values)) != (values == sorted(values, reverse=True))
+    before, after = values[:-1], values[1:]
+    return bool((before <= after).all()) != bool((before >= after).all())
 
 
 def _is_in_order(instance: np.ndarray, claims: np.ndarray, undecided: np.ndarray, part: np.ndarray) -> bool:
