@@ -207,8 +207,9 @@ def missing_labels(
     y, scores, **verified
         As for `calibrate`. Verified and ignored cells are not listed.
     c : float or array_like of shape (q,), optional
-        Label frequency, in (0, 1], taken as known, also if you have estimated it. Default: estimated here, so that
-        the largest probabilities are less certain, and c is 0 for instances that nobody seems to have looked at.
+        Label frequency, in (0, 1], taken as known, also if you have estimated it; NaN: estimated. Default: estimated
+        here, so that the largest probabilities are less certain, and c is 0 for instances that nobody seems to have
+        looked at.
     top : int, optional
         Maximum number of cells. Default: all cells.
 

@@ -4,7 +4,8 @@
 c = Pr(s=1 | y=1) of the true ones, g(x) = Pr(s=1 | x) is c Pr(y=1 | x). So g is an ordinary classifier of annotated
 against other instances (`br`), c is estimated from its values on held-out instances, and a label is predicted if
 g(x) / c >= 0.5. Its Section 3, and choices that it leaves open:
-docs/choices/baselines.md, "Choices of Elkan and Noto's method".
+docs/choices/baselines.md, "Choices of Elkan and Noto's method". With more than 500 labels, g is 0 but for the largest
+of each instance, as in `br`, and where c is estimated too.
 """
 
 import numpy as np
