@@ -474,19 +474,6 @@ class Suggestions:
     answers: int  # the number of answers to questions behind the probabilities and counts
 
 
-def _limited(right: Count, remaining: Count, undecided: Count | None) -> Count:
-    """Return how many suggestions are right: no more than labels are missing.
-
-    `undecided`: the right ones at the top of a list before any decision, when c may be wrong: it limits what is right
-    only if it leaves few labels.
-    """
-    least, most = remaining.low, remaining.high
-    if undecided is not None:
-        least, most = max(least, undecided.low if undecided.low <= remaining.expected else 0.0), np.inf
-    limits = remaining.expected, min(least, remaining.expected), most
-    return Count(*map(min, vars(right).values(), limits))
-
-
 def find(
     evidence: Evidence,
     problem: Problem,
@@ -531,18 +518,19 @@ def find(
         if is_default:  # half of the F1 before filling in
             choice = replace(choice, least=n_annotated / max(n_annotated + true, 1))
         listed = suggest(probabilities, positive, frequency, choice, implied, claims.corrected)
+        filling_in = worth_filling_in(listed, n_annotated, true)
         if is_default:
-            listed = listed[: worth_filling_in(listed, n_annotated, true).size]
+            listed = listed[: filling_in.size]
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
         if is_by_decisions:  # at least the right ones listed, as far as c allows
-            expected = max(remaining.expected, min(float(right.expected), remaining.high))
-            low = max(remaining.low, min(right.low, expected))
-            remaining = replace(remaining, low=low, expected=expected)
+            right = Count(*(min(count, remaining.high) for count in vars(right).values()))
+            remaining = Count(*map(max, vars(remaining).values(), vars(right).values()))
             of_all = Count(*(count + found for count in vars(remaining).values()))
-        if estimates.is_known:
-            undecided = claims.at_top if is_by_annotations and not is_by_decisions else None
-            right = _limited(right, remaining, undecided)
-        filling_in = worth_filling_in(listed, n_annotated, float(n_annotated + remaining.expected))
+        elif estimates.is_known:  # no more are right than labels are missing
+            is_fewer = claims.log_kappa is not None or right.low > remaining.expected  # than claimed
+            low = min(right.low, remaining.low) if is_fewer else right.low
+            high = right.high if is_by_annotations else min(right.high, remaining.high)
+            right = Count(min(right.expected, remaining.expected), low, high)
     return Suggestions(
         there=positive,
         added=csr_array(positive > labels),
