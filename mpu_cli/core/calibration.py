@@ -5,7 +5,7 @@ classifier scores into accurate multiclass probability estimates", KDD 2002): do
 counted by their probability, in bins so narrow that the counts can replace the cells.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -85,8 +85,7 @@ class BinnedCells:
                 of_cells = (1.0 if of_cells is None else of_cells) / chance
             if of_cells is not None:
                 of_cells = np.broadcast_to(of_cells, numbers.shape).ravel()
-            counts = np.bincount(numbers.ravel(), of_cells, n_strata * BINS)
-            return counts.astype(float, copy=False).reshape(n_strata, BINS)
+            return np.bincount(numbers.ravel(), of_cells, n_strata * BINS).reshape(n_strata, BINS)
 
         cells = np.zeros((n_strata, BINS))
         for block in blocks(predictions, _ROWS * q):  # the bins of all cells would take three times their memory
@@ -95,9 +94,12 @@ class BinnedCells:
             cells[:, 0] -= cells.sum(axis=1)
             for strata, size in zip(models.strata, np.bincount(models.of_instances), strict=False):
                 cells[:, 0] += size * np.bincount(strata, weights, n_strata)
-        cells -= count(*frequency.ignored())
+        if len((ignored := frequency.ignored())[0]):
+            cells -= count(*ignored)
         (rows, columns), certain = (part.nonzero() for part in frequency.by_chance_and_certain(labels))
-        true = count(rows, columns, chance=frequency.of_unverified(rows, columns)) + count(*certain)
+        true = count(rows, columns, chance=frequency.of_unverified(rows, columns))
+        if len(certain[0]):
+            true += count(*certain)
         annotations = sum(np.bincount(models.at(*where), minlength=n_strata) for where in ((rows, columns), certain))
         return cls(cells, true, np.asarray(annotations))
 
@@ -128,6 +130,8 @@ _SWEEPS = 20
 # The smallest slope of the map on the log-odds scale, so that different predictions stay different.
 _LEAST_SLOPE = 0.1
 _LOW_BITS = (1 << BITS_DROPPED) - 1
+# To map fewer predictions one by one takes less time than a table of all bins.
+_FEW = BINS // 4
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,7 @@ class Calibration:
     # probabilities, ascending too. Beyond the outermost points, the slope is 1.
     predicted: np.ndarray
     actual: np.ndarray
+    _mapped: list[int] = field(default_factory=lambda: [0], init=False, repr=False)  # number of predictions so far
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.predicted, self.actual)  # without the table
@@ -155,9 +160,14 @@ class Calibration:
         number = bin_numbers(predictions)
         part = (predictions.view(np.int32) & _LOW_BITS).astype(np.float32)
         part /= _LOW_BITS + 1
-        edges, slopes = self._table
-        part *= slopes[number]
-        part += edges[number]
+        self._mapped[0] += predictions.size
+        if self._mapped[0] < _FEW:
+            edges = self.at_edges(number)
+            slopes = self.at_edges(np.minimum(number + 1, BINS - 1)) - edges
+        else:
+            edges, slopes = (of_bins[number] for of_bins in self._table)
+        part *= slopes
+        part += edges
         return part
 
     def reverse(self, probabilities: np.ndarray) -> np.ndarray:
@@ -244,7 +254,7 @@ def calibrate(held_out: HeldOut, fewest: int = _FEWEST_ANNOTATIONS) -> Calibrati
 
 def calibrate_binned(binned: BinnedCells, fewest: int = _FEWEST_ANNOTATIONS) -> Calibration | None:
     """Estimate one map from counted cells of all strata; None as for `calibrate`."""
-    there = np.flatnonzero(binned.cells.sum(axis=0))
+    there = np.flatnonzero(binned.cells.sum(axis=0) != 0)  # slow for floats
     cells, true = (count[:, there].sum(axis=0) for count in (binned.cells, binned.true))
     if not true.any():
         return None

@@ -56,16 +56,20 @@ def best_threshold(binned: BinnedCells, calibration: AnyCalibration | None = Non
     if isinstance(calibration, StratifiedCalibration):
         binned = calibration.merged(binned)
     cells, true = (count.sum(axis=0) for count in (binned.cells, binned.true))
-    # From the top bin down: the number of labels that reach the lower edge of each bin.
-    predicted, true_positives = (np.cumsum(count[::-1])[::-1] for count in (cells, true))
+    is_counted = (cells != 0) | (true != 0)
+    is_counted[-1] = True  # above all cells
+    there = np.flatnonzero(is_counted)
+    # From the top bin down: the number of labels that reach the lower edge of each bin with cells.
+    predicted, true_positives = (np.cumsum(count[there][::-1])[::-1] for count in (cells, true))
     f1 = f1_score(true_positives, predicted, true.sum())
     # All thresholds between two cells are equally good: the one in the middle is equally far from both.
-    lowest = int(np.argmax(f1))
-    highest = lowest + int(np.argmin(np.append(f1[lowest:], -1) == f1[lowest])) - 1
-    threshold = lower_edges(np.array([lowest, highest])).mean(keepdims=True).astype(np.float32)
+    best = int(np.argmax(f1))
+    last = best + int(np.argmin(np.append(f1[best:], -1) == f1[best])) - 1
+    ends = np.array([there[best - 1] + 1 if best else 0, there[last]])
+    threshold = lower_edges(ends).mean(keepdims=True).astype(np.float32)
     if isinstance(calibration, Calibration):
         threshold = calibration(threshold)
-    return float(threshold[0]), float(f1[lowest])
+    return float(threshold[0]), float(f1[best])
 
 
 def label_thresholds(held_out: HeldOut, start: float) -> np.ndarray:
