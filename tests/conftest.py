@@ -1,6 +1,7 @@
 """Fixtures: the command line in process, the bundled digits, the shared real sets."""
 
 import fcntl
+import gc
 import json
 import os
 import shutil
@@ -41,9 +42,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until all is imported and collected, of which there is no garbage
     golden.updating = config.getoption("update_golden")
     if golden.updating and config.getoption("numprocesses", None):
         raise pytest.UsageError("--update-golden takes one process: leave out -n")
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish() -> None:
