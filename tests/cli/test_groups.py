@@ -51,10 +51,11 @@ def test_estimate_c_shows_the_worst_group_first(run, collection, tmp_path):
 
 def test_a_group_with_one_label_each_has_no_interval(run, collection, tmp_path):
     """Its c is unknown, which a warning says."""
-    lines = [line.partition(" ") for line in collection[0].read_text().splitlines()]
-    news, table = tmp_path / "news.svm", tmp_path / "news.csv"
-    news.write_text("".join(f"{a.split(',')[0] if i < 750 else a} {b}\n" for i, (a, _, b) in enumerate(lines)))
-    options = news, "--groups", collection[1]
+    lines = [line.partition(" ") for line in collection[0].read_text().splitlines()[::2]]
+    news, groups, table = tmp_path / "news.svm", tmp_path / "groups.txt", tmp_path / "news.csv"
+    news.write_text("".join(f"{a.split(',')[0] if i < 375 else a} {b}\n" for i, (a, _, b) in enumerate(lines)))
+    groups.write_text("library\n" * 375 + "archive\n" * 375)
+    options = news, "--groups", groups
     report = run.json("estimate-c", *options, "--features", "linear", "-q")
     rows = {row["group"]: (row["interval"], row["missing"]) for row in report["per_group"]}
     assert rows["library"] == (None, None)

@@ -80,9 +80,9 @@ def test_leading_zeros_do_not_make_a_value_too_precise_for_the_compiled_parser()
 def test_values_are_bit_for_bit_those_of_scikit_learn():
     """Values of up to 19 digits, many of them in or next to the middle of two neighbouring float32."""
     rng = np.random.default_rng(0)
-    low = rng.uniform(0.001, 1000, 3000).astype(np.float32)
+    low = rng.uniform(0.001, 1000, 1000).astype(np.float32)
     middle = (low.astype(float) + np.nextafter(low, np.float32(np.inf)).astype(float)) / 2
-    values = np.concatenate((rng.uniform(-1, 1, 3000), middle, np.nextafter(middle, 0), np.nextafter(middle, 1e9)))
+    values = np.concatenate((rng.uniform(-1, 1, 1000), middle, np.nextafter(middle, 0), np.nextafter(middle, 1e9)))
     texts = [f"{value:.{digits}g}" for value in values for digits in (6, 9, 15, 16, 17, 18, 19)]
     exponents = [f"{value:.{digits}e}" for value in values[::7] for digits in (2, 8, 14, 15, 16, 17, 18)]
     texts += exponents + [repr(value) for value in values.tolist()]
