@@ -7,8 +7,6 @@ import pytest
 from mpu_cli import bundle
 from mpu_cli.cli.actions.train import default_model
 from tests.cli.training import QUICK, TINY
-from tests.core.simulated import linear_problem
-from tests.svm import write
 
 LINEAR = "--features", "linear"
 
@@ -51,14 +49,6 @@ def test_the_model_has_what_was_reported(report):
     assert (model.label_ids.tolist(), set(model.c.tolist())) == (list(range(1, 19)), {report["c"]})
     assert set(model.predictor.thresholds.tolist()) == {report["threshold"]}
     assert (len(model.occurring.indices), model.options["cost"]) == (report["features"], report["cost"])
-
-
-def test_the_report_has_which_instances_were_learned_from(run, tmp_path):
-    X, Y = linear_problem(400, 10, 8, slope=4.0)
-    Y[::2] = False
-    report = run.json("train", write(tmp_path / "half.svm", X, Y), "--levels", 1, *LINEAR)
-    assert report["labelled_only"] is True
-    assert "nobody has looked" in report["warnings"][0]
 
 
 def test_the_readable_report(run, tiny):
@@ -106,15 +96,6 @@ def test_c_from_a_file(run, tiny, tmp_path):
     file.write_text("1 0.5\n2 1\n3 0.25\n")
     assert "by label, 0.250 to 1.000" in run("train", tiny, *QUICK[2:], "--c", file).stdout
     assert bundle.load(tiny.with_suffix(".mpu")).c.tolist() == [0.5, 1, 0.25]
-
-
-@pytest.mark.parametrize("options", [("--cost", "3"), ("--cost", "auto", "--epochs", "3"), ("--epochs", "auto")])
-def test_settings_given_are_kept_and_others_chosen(run, tiny, options):
-    report = run.json("train", tiny, *options, "--levels", 1)
-    if "3" in options:
-        assert report[options[options.index("3") - 1].removeprefix("--")] == 3
-    assert report["cost"] > 0
-    assert report["epochs"] > 0
 
 
 def test_thresholds_a_label(run, corrupted, tmp_path):
