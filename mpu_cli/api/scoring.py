@@ -71,10 +71,11 @@ def corrected_metrics(
     predicted = indicator(options.in_order_of(options.columns_of(y_true), y_pred, "y_pred"), "y_pred")
     truth, predicted, _ = arrays.compared(y_true, "y_true", predicted, "y_pred has", ignored)
     weighted = _weighted(truth, options.columns_of(y_true), c)
-    counts = Counts.of([(weighted, predicted)], labels=np.union1d(weighted.indices, predicted.indices))
+    occurring = np.union1d(weighted.indices, predicted.indices)
+    counts = Counts([(weighted, predicted)], labels=occurring, incomplete=True)
     sums = (part.sum(axis=0)[:-1] for part in (counts.hits, counts.predicted, counts.truth))
     found: dict[str, Any] = metrics.estimates(*sums)
-    return found | ({"intervals": bootstrap_intervals(counts, incomplete=True)} if intervals else {})
+    return found | ({"intervals": bootstrap_intervals(counts)} if intervals else {})
 
 
 def incomplete_f1_scorer(c: ArrayLike) -> Any:

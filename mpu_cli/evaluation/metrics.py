@@ -75,6 +75,10 @@ class Quality(NamedTuple):
     f1: np.ndarray
 
 
+SET_METRICS = tuple(f"{average}_{name}" for average in ("micro", "macro") for name in Quality._fields)
+GAINS = ("precision", "ndcg")  # at each cut-off
+
+
 def precision_recall_f1(
     hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c: float | np.ndarray = 1.0
 ) -> Quality:
@@ -109,12 +113,14 @@ def entries_in(matrix: csr_array, other: csr_array) -> np.ndarray:
 class LabelSetMetrics:
     """Counts of true and predicted labels, for the metrics of label sets.
 
+    `kept`: the chunks of true and predicted label sets, if they are to be kept.
     `labels`: int64, shape (q,): labels that have occurred in a true or a predicted set, ascending.
     `true_positives`, `predicted`, `support`: int64, shape (q,): numbers of instances for which the label is both
     predicted and true; predicted; true.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keep: bool = False) -> None:
+        self.keep, self.kept = keep, list[tuple[csr_array, csr_array]]()
         self.instances = self._exact = 0
         self.labels = self.true_positives = self.predicted = self.support = np.empty(0, np.int64)
         self._of_instances = np.zeros(3)  # sums of precision, recall, F1
@@ -128,6 +134,8 @@ class LabelSetMetrics:
         counts[:, np.searchsorted(labels, self.labels)] += [self.true_positives, self.predicted, self.support]
         self.labels, (self.true_positives, self.predicted, self.support) = labels, counts
 
+        if self.keep:
+            self.kept.append((truth, predicted))
         n = truth.shape[0]
         true_positives = np.bincount(entry_rows(predicted)[hit], minlength=n)
         sizes, true_sizes = np.diff(predicted.indptr), np.diff(truth.indptr)
@@ -141,26 +149,27 @@ class LabelSetMetrics:
         ``samples`` is the average over instances.
         """
         results = averages(self.true_positives, self.predicted, self.support)
-        of_instances = divide(self._of_instances, self.instances).tolist()
+        of_instances = divide(self._of_instances, self.instances)
         results |= zip((f"samples_{name}" for name in Quality._fields), of_instances, strict=True)
         wrong = self.predicted.sum() + self.support.sum() - 2 * self.true_positives.sum()
-        results["hamming_loss"] = float(divide(wrong, self.instances * len(self.labels)))
-        results["subset_accuracy"] = float(divide(self._exact, self.instances))
-        return results
+        results["hamming_loss"] = divide(wrong, self.instances * len(self.labels))
+        results["subset_accuracy"] = divide(self._exact, self.instances)
+        return {name: float(value) for name, value in results.items()}
 
 
-def of_labels(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> Quality:
-    """Return values for macro averages: only the mean of precisions is clipped, as each would make it too low."""
-    return precision_recall_f1(hits, predicted, true)._replace(precision=divide(hits, predicted))
+def averages(
+    hits: np.ndarray, predicted: np.ndarray, true: np.ndarray, in_macro: slice = slice(None)
+) -> dict[str, np.ndarray]:
+    """Return `SET_METRICS` from counts, shape (..., q): both true and predicted; predicted; true.
 
-
-def averages(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> dict[str, float]:
-    """Return ``{micro,macro}_{precision,recall,f1}`` from counts, shape (q,): true and predicted, predicted, true."""
-    micro, macro = precision_recall_f1(hits.sum(), predicted.sum(), true.sum()), of_labels(hits, predicted, true)
-    return {
-        **{f"micro_{name}": float(value) for name, value in micro._asdict().items()},
-        **{f"macro_{name}": min(float(divide(value.sum(), len(hits))), 1.0) for name, value in macro._asdict().items()},
-    }
+    On incomplete labels, macro-precision may exceed 1: only the mean may be clipped, as clipped labels make it too low.
+    `in_macro`: the labels that macro averages are over.
+    """
+    micro = precision_recall_f1(*(part.sum(axis=-1) for part in (hits, predicted, true)))
+    hits, predicted, true = (part[..., in_macro] for part in (hits, predicted, true))
+    of_labels = precision_recall_f1(hits, predicted, true)._replace(precision=divide(hits, predicted))
+    macro = (divide(value.sum(axis=-1), value.shape[-1]) for value in of_labels)
+    return dict(zip(SET_METRICS, (*micro, *macro), strict=True))
 
 
 def corrected_metrics(counts: LabelSetMetrics, c: float | np.ndarray) -> dict[str, float | bool | int]:
@@ -172,10 +181,10 @@ def estimates(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> dict
     """Estimate metrics on complete labels from counts, shape (q,), for labels that are annotated or predicted.
 
     `hits`, `predicted`, `true`: true and predicted, predicted, true; the first and the last are estimates.
-    Returns: `averages`; ``clipped``: whether the micro-averaged precision exceeded 1 and was clipped, a sign that c is
+    Returns: `SET_METRICS`; ``clipped``: whether micro-averaged precision exceeded 1 and was clipped, a sign that c is
     too small; ``clipped_labels``: for how many labels precision exceeds 1.
     """
-    return averages(hits, predicted, true) | {
+    return {name: min(float(value), 1.0) for name, value in averages(hits, predicted, true).items()} | {
         "clipped": bool(divide(hits.sum(), predicted.sum()) > 1),
         "clipped_labels": int(np.count_nonzero(divide(hits, predicted) > 1)),
     }
@@ -223,72 +232,76 @@ def ranked_hits(truth: csr_array, scores: csr_array) -> RankedHits:
     )
 
 
-def gains_at(
-    hits: RankedHits, truth: csr_array, ks: tuple[int, ...], weight: np.ndarray | float = 1
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the gains of n instances at each of K cut-offs, and the largest DCG that any ranking can reach there.
+def gains_at(hits: RankedHits, truth: csr_array, ks: tuple[int, ...], weight: np.ndarray | float = 1) -> np.ndarray:
+    """Return the gains of n instances at each of K cut-offs: those of precision, without division by k, and of nDCG.
 
     A hit's gain is averaged over the orders of its tied group; ranks beyond the cut-off gain nothing.
 
-    `weight`: the weight of each hit, shape (m,).
-    Returns: float64, shape (2, K, n): for precision, without division by k, and for DCG; and shape (K, n).
+    `weight`: the weight of each hit, shape (m,); nDCG is divided by the largest DCG with weights of 1.
+    Returns: float64, shape (2, K, n).
     """
     n, sizes = truth.shape[0], np.diff(truth.indptr)
     longest = int(max(hits.last.max(initial=0), sizes.max(initial=0)))
-    ranks, reaches = np.arange(longest + 1), [min(k, longest) for k in ks]
+    ranks = np.arange(longest + 1)
     discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(ranks[1:] + 1))])  # sums of those of ranks 1 to r
     gains = np.empty((2, len(ks), n))
-    for of_kind, up_to in zip(gains, (ranks, discounts), strict=True):
-        for k, reach in enumerate(reaches):
+    for i, reach in enumerate(min(k, longest) for k in ks):
+        for of_kind, up_to in zip(gains, (ranks, discounts), strict=True):
             tied = up_to[np.minimum(hits.last, reach)] - up_to[np.minimum(hits.first - 1, reach)]
-            of_kind[k] = np.bincount(hits.rows, weight * tied / (hits.last - hits.first + 1), minlength=n)
-    return gains, np.array([discounts[np.minimum(sizes, reach)] for reach in reaches])
+            of_kind[i] = np.bincount(hits.rows, weight * tied / (hits.last - hits.first + 1), minlength=n)
+        gains[1, i] = divide(gains[1, i], discounts[np.minimum(sizes, reach)])
+    return gains
+
+
+def at_cutoffs(names: tuple[str, ...], ks: Iterable[int]) -> list[str]:
+    """Return the names of metrics at each cut-off."""
+    return [f"{name}_at_{k}" for name in names for k in ks]
 
 
 class RankingMetrics:
     """Sums over instances, for the metrics of label rankings.
 
     `ks`: cut-offs of P@k, nDCG@k, recall@k and coverage@k.
+    `keep`: whether to keep the gains of each instance.
     `labels`: int64, shape (q,): labels that have occurred in a true set or a score list, ascending.
     """
 
-    def __init__(self, ks: tuple[int, ...] = (1, 3, 5)) -> None:
-        self.ks, self.instances, self.labels = ks, 0, np.empty(0, np.int64)
-        self._unlisted = 0  # true labels whose contribution to the average precision is 1 / q
-        self._coverage_is_q = 0  # instances whose true labels are not all listed
-        # Average precision without that contribution, coverage of the other instances, number of true top labels.
-        self._sums = np.zeros(3)
-        self._at_k = np.zeros((3, len(self.ks)))  # precision, nDCG, recall
-        self._true_labels = np.empty(0, np.int64)  # true labels that have occurred, ascending
-        self._retrieved = [self._true_labels] * len(self.ks)  # those retrieved at least once
+    def __init__(self, ks: tuple[int, ...] = (1, 3, 5), keep: bool = False) -> None:
+        self.ks, self.instances, self.keep, self._kept = ks, 0, keep, list[np.ndarray]()
+        self.labels = self._true_labels = np.empty(0, np.int64)  # the latter: in a true set
+        self._retrieved = [self._true_labels] * len(ks)  # those retrieved at least once
+        self._at_k = np.zeros((3, len(ks)))  # precision, nDCG, recall
+        # Average precision without unlisted true labels, which contribute 1 / q; coverage of the instances without such
+        # labels, as that of the others is q; number of true top labels; number of these labels, and of these instances.
+        self._sums = np.zeros(5)
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add a chunk: label sets (csr_array, n x Q), and scores of the listed labels (n x R), as stored."""
-        n = truth.shape[0]
+        n, sizes = truth.shape[0], np.diff(truth.indptr)
         hits = ranked_hits(truth, scores)
-        true_sizes = np.diff(truth.indptr)
-        unlisted = true_sizes - np.bincount(hits.rows, minlength=n)
+        gains = gains_at(hits, truth, self.ks)
+        at_k = np.array([*gains, divide(gains[0], sizes)]).sum(axis=2)
+        at_k[0] /= self.ks
+        self._at_k += at_k
+        if self.keep:
+            self._kept.append(gains)
 
+        unlisted = sizes - np.bincount(hits.rows, minlength=n)
         # An unlisted true label is at rank q with all true labels at or above it: its precision is |true| / q.
-        listed_precision = np.bincount(hits.rows, hits.true_above / hits.last, minlength=n)
-        average_precision = divide(listed_precision, true_sizes).sum() + np.count_nonzero(true_sizes == 0)
-        self._unlisted += int(unlisted.sum())
-
+        precision = np.bincount(hits.rows, hits.true_above / hits.last, minlength=n)
         coverage = np.zeros(n)
         np.maximum.at(coverage, hits.rows, hits.last)
-        self._coverage_is_q += int(np.count_nonzero(unlisted))
-
+        self._sums += [
+            divide(precision, sizes).sum() + np.count_nonzero(sizes == 0),
+            coverage[unlisted == 0].sum(),
+            ((hits.first == 1) / (hits.last - hits.first + 1)).sum(),
+            unlisted.sum(),
+            np.count_nonzero(unlisted),
+        ]
         self._true_labels = distinct(self._true_labels, truth.indices)
-        top_is_true = (hits.first == 1) / (hits.last - hits.first + 1)
-        self._sums += [average_precision, coverage[unlisted == 0].sum(), top_is_true.sum()]
         self._retrieved = [
             distinct(labels, hits.labels[hits.last <= k]) for labels, k in zip(self._retrieved, self.ks, strict=True)
         ]
-        (retrieved, discounted), most = gains_at(hits, truth, self.ks)
-        at_k = np.array([retrieved, divide(discounted, most), divide(retrieved, true_sizes)]).sum(axis=2)
-        at_k[0] /= self.ks
-        self._at_k += at_k
-
         self.labels = distinct(self.labels, truth.indices, scores.indices)
         self.instances += n
 
@@ -300,19 +313,23 @@ class RankingMetrics:
         ``coverage_at_K`` is the share of the labels with true instances that are retrieved among the first K for at
         least one of them.
         """
-        q = len(self.labels)
-        average_precision, coverage, top_is_true = self._sums
-        names = [f"{name}_at_{k}" for name in ("precision", "ndcg", "recall") for k in self.ks]
+        q, occurring = len(self.labels), len(self._true_labels)
+        average_precision, coverage, top_is_true, unlisted, incomplete = self._sums
         sums: dict[str, ArrayLike] = {
-            **dict(zip(names, self._at_k.ravel(), strict=True)),
-            "label_ranking_average_precision": average_precision + divide(self._unlisted, q),
-            "coverage_error": coverage + self._coverage_is_q * q,
+            **dict(zip(at_cutoffs((*GAINS, "recall"), self.ks), self._at_k.ravel(), strict=True)),
+            "label_ranking_average_precision": average_precision + divide(unlisted, q),
+            "coverage_error": coverage + incomplete * q,
             "one_error": self.instances - top_is_true,
         }
         averages = {name: float(divide(total, self.instances)) for name, total in sums.items()}
-        occurring = len(self._true_labels)
-        covered = [float(divide(len(labels), occurring)) for labels in self._retrieved]
-        return averages | {f"coverage_at_{k}": share for k, share in zip(self.ks, covered, strict=True)}
+        covered = (float(divide(len(labels), occurring)) for labels in self._retrieved)
+        return averages | dict(zip(at_cutoffs(("coverage",), self.ks), covered, strict=True))
+
+    def gains(self) -> dict[str, np.ndarray]:
+        """Return the precision and nDCG at each cut-off of each instance: float64, shape (n,), by `GAINS`."""
+        retrieved, discounted = np.concatenate(self._kept, axis=2)
+        gains = *(retrieved / np.array(self.ks)[:, None]), *discounted
+        return dict(zip(at_cutoffs(GAINS, self.ks), gains, strict=True))
 
 
 def jain_propensities(
@@ -359,7 +376,7 @@ class Propensities:
     def of_counts(self, counts: LabelSetMetrics) -> np.ndarray:
         """Return the propensity of each label in counts, shape (q,); 1 for labels that are never true."""
         true = counts.support > 0
-        values = np.full(len(true), 1.0 if self.others is None else self.others)
+        values = np.ones(len(true))
         values[true] = self.of(counts.labels[true])
         return values
 
@@ -391,16 +408,14 @@ class PropensityScoredMetrics:
 
     def add(self, truth: csr_array, scores: csr_array) -> None:
         """Add a chunk: label sets (n x Q), whose entries are 1 / propensity; scores of the listed labels (n x R)."""
-        for sums, ranked in zip(self._gains, (ranked_hits(truth, scores), ranked_hits(truth, truth)), strict=True):
-            weights = values_at(truth, ranked.rows, ranked.labels)
-            (retrieved, discounted), most = gains_at(ranked, truth, self.ks, weights)
-            sums += [retrieved.sum(axis=1), divide(discounted, most).sum(axis=1)]
+        for sums, ranking in zip(self._gains, (scores, truth), strict=True):
+            hits = ranked_hits(truth, ranking)
+            sums += gains_at(hits, truth, self.ks, values_at(truth, hits.rows, hits.labels)).sum(axis=2)
         self.instances += truth.shape[0]
 
     def results(self) -> dict[str, float]:
         """Return ``psp_at_K`` and ``psndcg_at_K`` for each cut-off; 0 if there is no true label."""
-        names = [f"{name}_at_{k}" for name in ("psp", "psndcg") for k in self.ks]
-        return dict(zip(names, divide(*self._gains).ravel().tolist(), strict=True))
+        return dict(zip(at_cutoffs(("psp", "psndcg"), self.ks), divide(*self._gains).ravel().tolist(), strict=True))
 
     def corrected(self) -> dict[str, float]:
         """Return ``precision_at_K`` on complete labels for each cut-off: unbiased but for a limit of 1."""

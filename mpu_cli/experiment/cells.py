@@ -31,8 +31,8 @@ from mpu_cli.core.predictions import stored
 from mpu_cli.core.problem import kin_of
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import InputError, MpuError
-from mpu_cli.evaluation.compare import SET_METRICS, Comparison, Form, metric_names
-from mpu_cli.evaluation.metrics import FEWEST_INSTANCES, Propensities, Reliability, corrected_metrics
+from mpu_cli.evaluation.compare import Comparison, metric_names
+from mpu_cli.evaluation.metrics import FEWEST_INSTANCES, SET_METRICS, Propensities, Reliability, corrected_metrics
 from mpu_cli.experiment.methods import fit_and_predict, parts_of
 from mpu_cli.names import lines
 from mpu_cli.runtime.files import expect, json_value, open_regular, replacing
@@ -120,7 +120,7 @@ def measure(
     """
     of_all = stored(scores)
     propensities = Propensities.of_annotations([training]) if training.shape[0] >= FEWEST_INSTANCES else None
-    comparison = Comparison(Form("test", labels=True, scores=True), propensities=propensities)
+    comparison = Comparison("test", labels=True, scores=True, propensities=propensities)
     comparison.add(Dataset(truth, of_all), Dataset(csr_array(predicted), of_all))
     metrics = comparison.results()
     of_sample = np.union1d(truth.indices, training.indices)  # the same for all methods

@@ -14,7 +14,8 @@ import pytest
 
 from mpu_cli.cli.commands import mpu
 from mpu_cli.cli.options import KS, METRICS
-from mpu_cli.evaluation.compare import SAMPLES_F1, SET_METRICS, ranking_names
+from mpu_cli.evaluation.compare import SAMPLES_F1
+from mpu_cli.evaluation.metrics import GAINS, SET_METRICS, at_cutoffs
 from mpu_cli.inputs.training_data import TrainingData
 from tests.cli.training import ALONE, message
 from tests.folders import contents, model_files
@@ -138,7 +139,7 @@ def test_another_metric_decides(three):
 
 
 def test_metrics_are_those_of_comparisons():
-    assert set(METRICS) <= {*SET_METRICS, SAMPLES_F1, *ranking_names(KS)}
+    assert set(METRICS) <= {*SET_METRICS, SAMPLES_F1, *at_cutoffs(GAINS, KS)}
 
 
 def test_a_model_that_was_trained_otherwise_is_kept(three):

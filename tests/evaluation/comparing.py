@@ -5,7 +5,7 @@ from typing import Any
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle.predicting import iter_predictions
-from mpu_cli.evaluation.compare import Comparison, Form, lockstep
+from mpu_cli.evaluation.compare import Comparison, lockstep
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
 from mpu_cli.svmlight.reader import iter_chunks
@@ -14,8 +14,8 @@ from mpu_cli.svmlight.reader import iter_chunks
 def compare(
     truth: str, predictions: str, *, reading: Reading = DEFAULT_READING, run: Run = DEFAULT_RUN, **options: Any
 ) -> Comparison:
-    """Compare two files; options as of `Comparison`, and the threshold."""
-    comparison = Comparison(Form(predictions, options.pop("threshold", None)), **options)
+    """Compare two files; options as of `Comparison`."""
+    comparison = Comparison(predictions, **options)
     chunks = iter_chunks(truth, reading, run=run), iter_predictions(predictions, reading, run)
     for pair in lockstep(*chunks, predictions):
         comparison.add(*pair)

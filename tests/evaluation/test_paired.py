@@ -5,18 +5,16 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.metrics import f1_score, precision_score, recall_score
 
-from mpu_cli.evaluation.compare import Counts, compare, ranking_gains
+from mpu_cli.evaluation.compare import Counts, compare
 from mpu_cli.evaluation.metrics import precision_recall_f1
 from tests.hypotheses import examples
 
 Q = 5
 
 
-def counts(truth, predicted, scores=None, ks=(1, 3), cuts=(3,)):
+def counts(truth, predicted, cuts=(3,), **more):
     parts = [part for part in np.split(np.arange(len(truth)), cuts) if len(part)]
-    chunks = [(csr_array(truth[part]), csr_array(predicted[part])) for part in parts]
-    gains = [] if scores is None else [ranking_gains(csr_array(truth[p]), csr_array(scores[p]), ks) for p in parts]
-    return Counts.of(chunks, gains)
+    return Counts([(csr_array(truth[part]), csr_array(predicted[part])) for part in parts], **more)
 
 
 def draw(rng, n, recall=0.8):
@@ -42,7 +40,7 @@ def test_metrics_agree_with_scikit_learn_on_the_labels_of_the_truth(seed, n):
 
 def test_with_c_they_are_estimates_on_complete_labels():
     truth, predicted = draw(np.random.default_rng(2), 60, recall=0.9)
-    found = compare([counts(truth / 0.8, predicted)], incomplete=True)[0][0]
+    found = compare([counts(truth / 0.8, predicted, incomplete=True)])[0][0]
     expected = precision_recall_f1((truth & predicted).sum(), predicted.sum(), truth.sum(), 0.8)
     assert found["micro_f1"] == pytest.approx(float(expected.f1))
     assert "samples_f1" not in found and "precision_at_1" not in found

@@ -28,7 +28,16 @@ from mpu_cli.errors import (
     without_secrets,
 )
 from mpu_cli.evaluation import compare
-from mpu_cli.evaluation.metrics import LabelSetMetrics, Propensities, corrected_metrics, precision_recall_f1
+from mpu_cli.evaluation.compare import Comparison
+from mpu_cli.evaluation.metrics import (
+    GAINS,
+    SET_METRICS,
+    LabelSetMetrics,
+    Propensities,
+    at_cutoffs,
+    corrected_metrics,
+    precision_recall_f1,
+)
 from mpu_cli.inputs.side_tables import frequencies_of_file
 from mpu_cli.names.label_names import NAMELESS, LabelNames
 from mpu_cli.names.naming import Naming
@@ -45,16 +54,15 @@ _TITLES = {"micro_f1": "micro-F1", "macro_f1": "macro-F1", "samples_f1": "sample
 _PROBABILITIES = 1 << 22  # in memory at a time
 
 
-def _candidate(name: str, threshold: float | None) -> tuple[bundle.TrainedModel | None, compare.Form]:
-    """Return the model of this name, or None for a predictions file; and the form of these, detected while reading."""
-    model = bundle.load(Path(name)) if _is_model(name) else None
-    return model, compare.Form(name, threshold, labels=model is not None, scores=model is not None)
-
-
 def _is_model(name: str) -> bool:
     """Whether predictions are those of a model; ModelError if it is missing, as its name says."""
     path = Path(name)
     return path.is_dir() or (path.suffix == ".mpu" and not path.exists() and bool(bundle.load(path)))
+
+
+def _model(name: str) -> bundle.TrainedModel | None:
+    """Return the model of this name; None for a predictions file."""
+    return bundle.load(Path(name)) if _is_model(name) else None
 
 
 class Truth:
@@ -85,11 +93,14 @@ class Truth:
             yield part, Dataset(*(csr_array((of.data, ids[of.indices], of.indptr), (len(part), width)) for of in both))
 
 
-def _pairs(form: compare.Form, model: bundle.TrainedModel | None, truth: Truth) -> Iterator[tuple[Dataset, Dataset]]:
+def _pairs(
+    comparison: Comparison, model: bundle.TrainedModel | None, truth: Truth
+) -> Iterator[tuple[Dataset, Dataset]]:
     """Yield instances and their predictions (`bundle.predicting`); then report whether the model, if any, fits."""
+    name = comparison.name
     if model is None:
-        predictions = iter_predictions(form.name, truth.reading, truth.run, form.threshold)
-        yield from compare.lockstep(truth.chunks(), predictions, form.name)
+        predictions = iter_predictions(name, truth.reading, truth.run, comparison.threshold)
+        yield from compare.lockstep(truth.chunks(), predictions, name)
         return
     fitness = Fitness()
     for true, predicted in truth.predicted(model):
@@ -98,9 +109,9 @@ def _pairs(form: compare.Form, model: bundle.TrainedModel | None, truth: Truth) 
     if not fitness.entries:
         warn(f"{truth.file}: no instance has a feature, such as 1:0.5")
     for note in fitness.notes():
-        info(f"{form.name}: {note}")
+        info(f"{name}: {note}")
     for warning in fitness.warnings(model):
-        warn(f"{form.name}: {warning}")
+        warn(f"{name}: {warning}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +124,7 @@ class Wanted:
     c: float | Path | None
     naming: Naming
     k: tuple[int, ...]  # cut-offs of the metrics at k
-    threshold: float | None  # as for `evaluation.compare.Form`
+    threshold: float | None  # as for `Comparison`
     # For a single predictions file only:
     training: str | None  # propensities of labels come from this file, by a model with these constants,
     propensity_a: float
@@ -122,6 +133,11 @@ class Wanted:
     calibration: bool
     reviewed: Sequence[str]
     fail_below: Sequence[tuple[str, float]]
+
+    def comparison(self, name: str, model: bundle.TrainedModel | None, **more: Any) -> Comparison:
+        """Return a comparison, still empty, with the predictions of a model or a file."""
+        found = model is not None
+        return Comparison(name, self.threshold, found, found, self.k, calibration=self.calibration, **more)
 
     def rates_of(self, truth: Truth) -> Propensities | None:
         """Return the label frequencies of the truth; None if it is complete. InputError for a malformed file.
@@ -147,10 +163,22 @@ def evaluate_several(
     """
     refuse_unreadable(name for name in predictions if not _is_model(name))
     c = wanted.rates_of(truth)
-    every = [_counted(name, truth, wanted, c, count) for name in predictions]
-    if wanted.threshold is not None and not any(one.gains for one in every):
+    every, ranks = [], False
+    for name in predictions:
+        model = _model(name)
+        comparison = wanted.comparison(name, model, c=c, keep=True)
+        for true, predicted in _pairs(comparison, model, truth):
+            comparison.add(true, predicted)
+            count(len(true))
+        if comparison.cut is not None and wanted.threshold is None:
+            warn(f"{name}: {_CUT}")
+        ranks |= comparison.ranks
+        every.append(counts := comparison.counts)
+        if c is not None and counts.hits.sum() > counts.predicted.sum():
+            warn(f"{name}: {_clipped(wanted)}")
+    if wanted.threshold is not None and not ranks:
         raise _no_scores("--threshold", predictions[0])
-    values, differences = compare.compare(every, c is not None, truth.run.seed)
+    values, differences = compare.compare(every, truth.run.seed)
     common = [name for name in values[0] if all(name in one for one in values)]
     if missing := [name for name in wanted.metrics or () if name not in common]:
         raise _no_scores(
@@ -177,27 +205,6 @@ def evaluate_several(
             for name, one in zip(titles[1:], differences, strict=True)
         ],
     }
-
-
-def _counted(
-    name: str, truth: Truth, wanted: Wanted, c: Propensities | None, count: Callable[[int], None]
-) -> compare.Counts:
-    model, form = _candidate(name, wanted.threshold)
-    listed, over, gains = [], [], []
-    for true, predicted in _pairs(form, model, truth):
-        cut = form.see(predicted)
-        labels = true.labels if c is None else c.weighted(true.labels)
-        listed.append((labels, predicted.labels))
-        gains.append(compare.ranking_gains(labels, predicted.features, wanted.k))
-        if cut is not None:
-            over.append((labels, cut))
-        count(len(true))
-    if form.cut is not None and wanted.threshold is None:
-        warn(f"{name}: {_CUT}")
-    counts = compare.Counts.of(listed if form.cut is None else over, gains if form.ranks else ())
-    if c is not None and counts.hits.sum() > counts.predicted.sum():
-        warn(f"{name}: {_clipped(wanted)}")
-    return counts
 
 
 def _clipped(wanted: Wanted) -> str:
@@ -238,7 +245,6 @@ def evaluate(truth: Truth, predictions: str, wanted: Wanted, count: Callable[[in
     `predictions`: a file; or a model, to predict label sets and scores.
     `count`: called with the number of newly compared instances.
     """
-    all_names = NAMELESS
     propensities = None
     if wanted.training is not None:
         annotated = (chunk.labels for chunk in iter_chunks(wanted.training, truth.reading, run=truth.run))
@@ -246,21 +252,15 @@ def evaluate(truth: Truth, predictions: str, wanted: Wanted, count: Callable[[in
             propensities = Propensities.of_annotations(annotated, wanted.propensity_a, wanted.propensity_b)
         except DataError as error:
             raise InputError(wanted.training, str(error)) from error
-    frequencies = wanted.rates_of(truth)
-    model, form = _candidate(predictions, wanted.threshold)
-    comparison = compare.Comparison(form, wanted.k, propensities, wanted.calibration, frequencies)
-    pairs = _pairs(form, model, truth)
-    more: dict[str, Any] = {}
+    model, c = _model(predictions), wanted.rates_of(truth)
+    comparison = wanted.comparison(predictions, model, propensities=propensities, c=c, keep=bool(wanted.reviewed))
+    pairs, all_names = _pairs(comparison, model, truth), NAMELESS
     if wanted.reviewed:
-        (true, listed), all_names = _reviewed_pair(truth, pairs, wanted)
+        reviewed, all_names = _reviewed_pair(truth, pairs, wanted)
+        pairs = iter([reviewed])
+    for true, listed in pairs:
         comparison.add(true, listed)
-        predicted = listed.labels if form.cut is None else compare.labels_from_scores(listed.features, form.cut)
-        found = compare.intervals(compare.Counts.of([(true.labels, predicted)]), seed=truth.run.seed)
-        more["intervals"] = {name: ends for name, ends in found.items() if name.startswith("micro")}
-    else:
-        for true, listed in pairs:
-            comparison.add(true, listed)
-            count(len(true))
+        count(len(true))
     counts = comparison.label_sets
     labels, others = (np.repeat(counts.labels, of_labels) for of_labels in (counts.support, counts.predicted))
     shift = base_shift(labels, others)
@@ -272,10 +272,10 @@ def evaluate(truth: Truth, predictions: str, wanted: Wanted, count: Callable[[in
     needed = [*(wanted.metrics or ()), *(name for name, _ in wanted.fail_below)]
     if missing := [name for name in needed if name not in comparison.results()]:
         raise _no_scores(missing[0], predictions)
-    c = None if frequencies is None else frequencies.of_counts(counts)
-    report = build_report(comparison, wanted.metrics and list(dict.fromkeys(needed)), c) | more
-    if isinstance(wanted.c, float):
-        report["c"] = wanted.c
+    report = build_report(comparison, wanted.metrics and list(dict.fromkeys(needed)))
+    if wanted.reviewed:
+        found = compare.intervals(comparison.counts, truth.run.seed)
+        report["intervals"] = {name: ends for name, ends in found.items() if name.startswith("micro")}
     uses_label_sets = wanted.per_label or not report.keys().isdisjoint(LabelSetMetrics().results())
     if "threshold" in report and uses_label_sets and wanted.threshold is None:
         warn(_CUT)
@@ -284,19 +284,19 @@ def evaluate(truth: Truth, predictions: str, wanted: Wanted, count: Callable[[in
     if report.get("corrected", {}).get("clipped"):
         warn(_clipped(wanted))
     for option, given in {"--training": wanted.training, "--threshold": wanted.threshold}.items():
-        if given is not None and not form.ranks:
+        if given is not None and not comparison.ranks:
             raise _no_scores(option, predictions)
     if wanted.calibration:
-        if (reliability := comparison.reliability) is None or not form.scores:
+        if not comparison.scores:
             raise _no_scores("--calibration", predictions)
-        report["calibration"] = {**reliability.summary(), "bins": reliability.rows()}
+        report["calibration"] = {**comparison.reliability.summary(), "bins": comparison.reliability.rows()}
     if wanted.per_label:
         if model is not None and model.names and wanted.naming.file is None:
             all_names = model.names
         elif not wanted.reviewed:
             all_names = truth.sidecars.names_of(wanted.naming, counts.labels)
         names = [all_names.name(label) for label in counts.labels.tolist()] if all_names else None
-        report["per_label"] = per_label_report(counts, c, names)
+        report["per_label"] = per_label_report(comparison, names)
     return report
 
 
@@ -319,43 +319,36 @@ def _reviewed_pair(
     return (Dataset(labels, data.features[matched.sampled]), listed[matched.sampled]), names
 
 
-def build_report(
-    comparison: compare.Comparison, metrics: Sequence[str] | None = None, c: float | np.ndarray | None = None
-) -> dict[str, Any]:
-    """Report the metrics of a comparison, without metrics of single labels.
-
-    `c`: float or ndarray, shape (q,): label frequency of the truth: one for all labels, or one for each in
-    `comparison.label_sets`.
-    """
-    results = comparison.results()
-    names = list(results) if metrics is None else metrics
-    counts = comparison.label_sets
-    report = {"instances": counts.instances, "labels": len(counts.labels)} | present(threshold=comparison.form.cut)
-    if c is None:
-        return report | {name: results[name] for name in names}
+def build_report(comparison: Comparison, metrics: Sequence[str] | None = None) -> dict[str, Any]:
+    """Report the metrics of a comparison, without metrics of single labels."""
+    results, counts, rates = comparison.results(), comparison.label_sets, comparison.c
+    report = {"instances": counts.instances, "labels": len(counts.labels)} | present(threshold=comparison.cut)
+    of_truth = {name: results[name] for name in (results if metrics is None else metrics)}
+    if rates is None:
+        return report | of_truth
+    c = rates.of_counts(counts)
     true = (counts.support / c).sum()  # the overall c is the share of the true labels that is annotated
-    report["c"] = float(np.mean(c) if np.ndim(c) == 0 or not true else counts.support.sum() / true)
-    every = corrected_metrics(counts, c) | ({} if comparison.corrected is None else comparison.corrected.corrected())
-    estimates = {name: every[name] for name in [*names, "clipped", "clipped_labels"] if name in every}
-    return report | {name: results[name] for name in names} | {"corrected": estimates}
+    share = float(counts.support.sum() / true) if true else 1.0
+    every = corrected_metrics(counts, c) | (comparison.corrected.corrected() if comparison.ranks else {})
+    estimates = {name: every[name] for name in [*of_truth, "clipped", "clipped_labels"] if name in every}
+    return report | {"c": share if rates.others is None else rates.others} | of_truth | {"corrected": estimates}
 
 
-def per_label_report(
-    counts: LabelSetMetrics, c: float | np.ndarray | None = None, names: Sequence[str] | None = None
-) -> list[dict[str, Any]]:
-    """Report precision, recall and F1 of each label, ascending; `names` are the names of ``counts.labels``.
+def per_label_report(comparison: Comparison, names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Report precision, recall and F1 of each label, ascending, and on complete labels if the truth is incomplete.
 
-    `c`: as for `build_report`, for estimates on complete labels.
+    `names`: names of the labels of `comparison.label_sets`.
     """
+    counts = comparison.label_sets
     per_label = counts.true_positives, counts.predicted, counts.support
     columns: dict[str, Sequence[Any]] = {"label": counts.labels.tolist()}
     if names is not None:
         columns["name"] = names
     columns |= {"support": counts.support.tolist(), "predicted": counts.predicted.tolist()}
     columns |= {name: values.tolist() for name, values in precision_recall_f1(*per_label)._asdict().items()}
-    if c is not None:
-        quality = {name: values.tolist() for name, values in precision_recall_f1(*per_label, c)._asdict().items()}
-        columns["corrected"] = rows_of(quality)
+    if comparison.c is not None:
+        corrected = precision_recall_f1(*per_label, comparison.c.of_counts(counts))
+        columns["corrected"] = rows_of({name: values.tolist() for name, values in corrected._asdict().items()})
     return rows_of(columns)
 
 
@@ -378,8 +371,7 @@ def command(truth: str, predictions: tuple[str, ...], reading: Reading, run: Run
         raise click.UsageError("--labels needs --per-label, --reviewed or a file of --c.")
     all_names: Sequence[str] = compare.metric_names(wanted.k)
     if several:
-        of_complete = [] if c is not None else [compare.SAMPLES_F1, *compare.ranking_names(wanted.k)]
-        all_names = [*compare.SET_METRICS, *of_complete]
+        all_names = [*SET_METRICS, *([] if c is not None else [compare.SAMPLES_F1, *at_cutoffs(GAINS, wanted.k)])]
     if unknown := [name for name in names or () if name not in all_names]:
         raise click.BadParameter(f"{unknown[0]!r} is not one of {', '.join(all_names)}.", param_hint="--metrics")
     known = [name for name in all_names if not name.endswith(("_loss", "_error"))]

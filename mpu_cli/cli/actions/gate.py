@@ -15,7 +15,7 @@ from mpu_cli.cli.messages import warn
 from mpu_cli.cli.options import KS, Acceptance
 from mpu_cli.core.problem import hashes_of
 from mpu_cli.errors import BusyError, FilesError, InputError, ModelError, shown, without_secrets
-from mpu_cli.evaluation.compare import Counts, Difference, compare, ranking_gains
+from mpu_cli.evaluation.compare import Comparison, Counts, Difference, compare
 from mpu_cli.inputs.training_data import TrainingData
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
@@ -145,12 +145,12 @@ class Gate:
         return not worse, said, gains[decisive]
 
     def _tested(self, model: TrainedModel) -> tuple[Counts, Fitness]:
-        chunks, gains, fitness = [], [], Fitness()  # for label sets by the model's own thresholds
+        # Label sets by the model's own thresholds
+        comparison, fitness = Comparison("the model", labels=True, scores=True, ks=KS, keep=True), Fitness()
         for true, predicted in self.truth.predicted(model):
             fitness += Fitness.of(model, true.features, true.labels)
-            chunks.append((true.labels, predicted.labels))
-            gains.append(ranking_gains(true.labels, predicted.features, KS))
-        return Counts.of(chunks, gains), fitness
+            comparison.add(true, predicted)
+        return comparison.counts, fitness
 
 
 def _checksums(model: TrainedModel, path: Path) -> list[str | None]:

@@ -8,6 +8,7 @@ import numpy as np
 from mpu_cli.cli.actions.evaluate import build_report, per_label_report
 from mpu_cli.errors import MpuError
 from mpu_cli.evaluation.compare import Comparison
+from mpu_cli.evaluation.metrics import Propensities
 from mpu_cli.svmlight.grammar import Reading
 from tests.evaluation.comparing import compare
 from tests.line_limit import line_limit
@@ -27,7 +28,8 @@ def replay(data: bytes, folder: Path) -> None:
         with line_limit(60):
             plain = replace(reading, implicit_values=False)
             expected = _counts(reference_file(truth, reading), reference_file(predictions, plain), threshold)
-            found = compare(str(folder / "truth"), str(folder / "predictions"), threshold=threshold, reading=reading)
+            files, c = (str(folder / name) for name in ("truth", "predictions")), Propensities(others=0.5)
+            found = compare(*files, threshold=threshold, reading=reading, c=c)
     except MpuError as error:
         assert expected is None, error
         assert str(error).isprintable()
@@ -59,8 +61,8 @@ def _counts(
 
 
 def _check_report(comparison: Comparison) -> None:
-    report = build_report(comparison, c=0.5)
-    highest = {"coverage_error": len(comparison.ranking.labels) if comparison.ranking else None}
+    report = build_report(comparison)
+    highest = {"coverage_error": len(comparison.ranking.labels)}
     for name, value in comparison.results().items():
         assert -1e-9 <= value <= highest.get(name, 1) + 1e-9, (name, value)
-    assert len(per_label_report(comparison.label_sets, 0.5)) == report["labels"]
+    assert len(per_label_report(comparison)) == report["labels"]
