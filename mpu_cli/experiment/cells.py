@@ -32,7 +32,7 @@ from mpu_cli.core.problem import kin_of
 from mpu_cli.core.validation import deal
 from mpu_cli.errors import InputError, MpuError
 from mpu_cli.evaluation.compare import Comparison, metric_names
-from mpu_cli.evaluation.metrics import FEWEST_INSTANCES, SET_METRICS, Propensities, Reliability, corrected_metrics
+from mpu_cli.evaluation.metrics import FEWEST_INSTANCES, SET_METRICS, Propensities, corrected_metrics
 from mpu_cli.experiment.methods import fit_and_predict, parts_of
 from mpu_cli.names import lines
 from mpu_cli.runtime.files import expect, json_value, open_regular, replacing
@@ -126,8 +126,8 @@ def measure(
     of_sample = np.union1d(truth.indices, training.indices)  # the same for all methods
     metrics["hamming_loss"] *= len(comparison.label_sets.labels) / max(len(of_sample), 1)
     with suppress(MpuError):  # scores of a method that are not probabilities
-        (reliability := Reliability()).add(truth, of_all)
-        metrics |= {name: reliability.summary()[name] for name in LOSSES}
+        comparison.reliability.add(truth, of_all)
+        metrics |= {name: comparison.reliability.summary()[name] for name in LOSSES}
     if c is not None:
         estimates = corrected_metrics(comparison.label_sets, c)
         metrics |= {f"corrected_{name}": float(estimates[name]) for name in SET_METRICS}
@@ -252,12 +252,11 @@ class Panel(NamedTuple):
 
     def over_folds(self, metric: str, method: str, rate: float) -> tuple[float, float]:
         """Return the mean and standard deviation of a metric over folds, NaN if there are too few for them."""
-        values = [*self.scores(metric, method, rate).values()]
-        return (float(np.mean(values)) if values else nan), _deviation(values)
+        return _mean_and_deviation([*self.scores(metric, method, rate).values()])
 
 
-def _deviation(values: list[float]) -> float:
-    return float(np.std(values, ddof=1)) if len(values) > 1 else nan
+def _mean_and_deviation(values: list[float]) -> tuple[float, float]:
+    return float(np.mean(values)) if values else nan, float(np.std(values, ddof=1)) if len(values) > 1 else nan
 
 
 def panels(rows: Sequence[Row]) -> list[Panel]:
@@ -351,11 +350,9 @@ def _against_first(panel: Panel, metric: str, folds: int) -> str:
     def difference(other: str, rate: float) -> str:
         one, two = (panel.scores(metric, method, rate) for method in (first, other))
         differences = [one[fold] - two[fold] for fold in one.keys() & two.keys()]
-        if not differences:
-            return ""
-        mean, spread, m = float(np.mean(differences)), _deviation(differences), len(differences)
+        (mean, spread), m = _mean_and_deviation(differences), len(differences)
         if isnan(spread):
-            return f"{mean:+.4f}"
+            return f"{mean:+.4f}" if m else ""
         half = float(student.ppf(0.975, m - 1)) * spread * (1 / m + 1 / (folds - 1)) ** 0.5
         low, high = np.clip((mean - half, mean + half), -1, 1)  # F1 is a share
         return f"{mean:+.4f} ({low:+.4f} to {high:+.4f})"

@@ -60,11 +60,6 @@ def _is_model(name: str) -> bool:
     return path.is_dir() or (path.suffix == ".mpu" and not path.exists() and bool(bundle.load(path)))
 
 
-def _model(name: str) -> bundle.TrainedModel | None:
-    """Return the model of this name; None for a predictions file."""
-    return bundle.load(Path(name)) if _is_model(name) else None
-
-
 class Truth:
     """Data with true labels: a file, and the options for reading it."""
 
@@ -134,11 +129,6 @@ class Wanted:
     reviewed: Sequence[str]
     fail_below: Sequence[tuple[str, float]]
 
-    def comparison(self, name: str, model: bundle.TrainedModel | None, **more: Any) -> Comparison:
-        """Return a comparison, still empty, with the predictions of a model or a file."""
-        found = model is not None
-        return Comparison(name, self.threshold, found, found, self.k, calibration=self.calibration, **more)
-
     def rates_of(self, truth: Truth) -> Propensities | None:
         """Return the label frequencies of the truth; None if it is complete. InputError for a malformed file.
 
@@ -153,6 +143,26 @@ class Wanted:
         return Propensities(labels, np.array([by_label[label] for label in labels.tolist()], float), source=str(self.c))
 
 
+def _compared(
+    name: str, truth: Truth, wanted: Wanted, count: Callable[[int], None], **options: Any
+) -> tuple[Comparison, LabelNames]:
+    """Compare a model or a predictions file with the truth; also return the label names of the model or the review.
+
+    `options`: of `Comparison`.
+    """
+    model, names = bundle.load(Path(name)) if _is_model(name) else None, NAMELESS
+    found = model is not None
+    comparison = Comparison(name, wanted.threshold, found, found, wanted.k, calibration=wanted.calibration, **options)
+    pairs = _pairs(comparison, model, truth)
+    if wanted.reviewed:
+        reviewed, names = _reviewed_pair(truth, pairs, wanted)
+        pairs = iter([reviewed])
+    for true, predicted in pairs:
+        comparison.add(true, predicted)
+        count(len(true))
+    return comparison, model.names if model is not None and model.names and wanted.naming.file is None else names
+
+
 def evaluate_several(
     truth: Truth, predictions: Sequence[str], wanted: Wanted, count: Callable[[int], None]
 ) -> dict[str, Any]:
@@ -165,17 +175,14 @@ def evaluate_several(
     c = wanted.rates_of(truth)
     every, ranks = [], False
     for name in predictions:
-        model = _model(name)
-        comparison = wanted.comparison(name, model, c=c, keep=True)
-        for true, predicted in _pairs(comparison, model, truth):
-            comparison.add(true, predicted)
-            count(len(true))
+        comparison, _ = _compared(name, truth, wanted, count, c=c, keep=True)
         if comparison.cut is not None and wanted.threshold is None:
             warn(f"{name}: {_CUT}")
         ranks |= comparison.ranks
         every.append(counts := comparison.counts)
         if c is not None and counts.hits.sum() > counts.predicted.sum():
             warn(f"{name}: {_clipped(wanted)}")
+        del comparison  # and its chunks
     if wanted.threshold is not None and not ranks:
         raise _no_scores("--threshold", predictions[0])
     values, differences = compare.compare(every, truth.run.seed)
@@ -252,15 +259,8 @@ def evaluate(truth: Truth, predictions: str, wanted: Wanted, count: Callable[[in
             propensities = Propensities.of_annotations(annotated, wanted.propensity_a, wanted.propensity_b)
         except DataError as error:
             raise InputError(wanted.training, str(error)) from error
-    model, c = _model(predictions), wanted.rates_of(truth)
-    comparison = wanted.comparison(predictions, model, propensities=propensities, c=c, keep=bool(wanted.reviewed))
-    pairs, all_names = _pairs(comparison, model, truth), NAMELESS
-    if wanted.reviewed:
-        reviewed, all_names = _reviewed_pair(truth, pairs, wanted)
-        pairs = iter([reviewed])
-    for true, listed in pairs:
-        comparison.add(true, listed)
-        count(len(true))
+    options = {"c": wanted.rates_of(truth), "propensities": propensities, "keep": bool(wanted.reviewed)}
+    comparison, names = _compared(predictions, truth, wanted, count, **options)
     counts = comparison.label_sets
     labels, others = (np.repeat(counts.labels, of_labels) for of_labels in (counts.support, counts.predicted))
     shift = base_shift(labels, others)
@@ -291,12 +291,10 @@ def evaluate(truth: Truth, predictions: str, wanted: Wanted, count: Callable[[in
             raise _no_scores("--calibration", predictions)
         report["calibration"] = {**comparison.reliability.summary(), "bins": comparison.reliability.rows()}
     if wanted.per_label:
-        if model is not None and model.names and wanted.naming.file is None:
-            all_names = model.names
-        elif not wanted.reviewed:
-            all_names = truth.sidecars.names_of(wanted.naming, counts.labels)
-        names = [all_names.name(label) for label in counts.labels.tolist()] if all_names else None
-        report["per_label"] = per_label_report(comparison, names)
+        if not names and not wanted.reviewed:
+            names = truth.sidecars.names_of(wanted.naming, counts.labels)
+        listed = [names.name(label) for label in counts.labels.tolist()] if names else None
+        report["per_label"] = per_label_report(comparison, listed)
     return report
 
 
