@@ -14,7 +14,6 @@ from mpu_cli.evaluation.compare import labels_from_scores
 from mpu_cli.evaluation.metrics import (
     LabelSetMetrics,
     Propensities,
-    PropensityScoredMetrics,
     RankingMetrics,
     entries_in,
 )
@@ -64,10 +63,9 @@ def quality(
     truth, listed = read(str(test)), read(str(ranking), PREDICTIONS)
     known = Propensities.of_annotations([read(str(train)).labels])
 
-    ranks, scored = RankingMetrics(), PropensityScoredMetrics()
-    ranks.add(truth.labels, listed.features)
-    scored.add(known.weighted(truth.labels), listed.features)
-    result = ranks.results() | scored.results()
+    ranks = RankingMetrics()
+    ranks.add(truth.labels, listed.features, known.weighted(truth.labels))
+    result = ranks.results() | ranks.propensity_scored()
 
     best = best_threshold(truth, listed)
     result["best_micro_f1"], result["best_macro_f1"] = micro_and_macro_f1(

@@ -16,7 +16,7 @@ from mpu_cli.errors import DataError
 from mpu_cli.evaluation import metrics
 from mpu_cli.evaluation.compare import Counts
 from mpu_cli.evaluation.compare import intervals as bootstrap_intervals
-from mpu_cli.evaluation.metrics import PropensityScoredMetrics, RankingMetrics
+from mpu_cli.evaluation.metrics import RankingMetrics
 from mpu_cli.runtime import options
 
 
@@ -178,20 +178,18 @@ def ranking_metrics(
     if not cutoffs:
         raise DataError("k is empty: give at least one cut-off, such as 5")
     known = slice(None) if unknown is None else np.flatnonzero(np.diff(unknown.indptr) < truth.shape[1])
-    plain = RankingMetrics(cutoffs)
-    plain.add(truth[known], listed[known])
-    found = plain.results()
-
-    def weighted(rates: ArrayLike, name: str) -> PropensityScoredMetrics:
-        metrics = PropensityScoredMetrics(cutoffs)
-        metrics.add(_weighted(truth, options.columns_of(y_true), rates, name)[known], listed[known])
-        return metrics
-
+    columns, by_propensity = options.columns_of(y_true), None
     if propensities is not None:
-        found |= weighted(propensities, "propensities").results()
-    if c is not None:
-        found |= {f"corrected_{name}": value for name, value in weighted(c, "c").corrected().items()}
-    return found
+        by_propensity = _weighted(truth, columns, propensities, "propensities")[known]
+    weighted = truth if c is None else _weighted(truth, columns, c)
+    ranking = RankingMetrics(cutoffs)
+    ranking.add(weighted[known], listed[known], by_propensity)
+    corrected = {} if c is None else ranking.corrected()
+    return (
+        ranking.results()
+        | ({} if propensities is None else ranking.propensity_scored())
+        | {f"corrected_{name}": value for name, value in corrected.items()}
+    )
 
 
 def jain_propensities(y: Any, *, a: float = options.PROPENSITY_A, b: float = options.PROPENSITY_B) -> np.ndarray:

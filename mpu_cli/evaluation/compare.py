@@ -20,7 +20,6 @@ from mpu_cli.evaluation.metrics import (
     SET_METRICS,
     LabelSetMetrics,
     Propensities,
-    PropensityScoredMetrics,
     RankingMetrics,
     Reliability,
     averages,
@@ -55,7 +54,6 @@ class Comparison:
         # Counts for the label lists, and for the labels whose scores reach the threshold.
         self._listed, self._cut = LabelSetMetrics(self.keep), LabelSetMetrics(self.keep)
         self.ranking = RankingMetrics(self.ks, self.keep)
-        self.propensity_scored, self.corrected = PropensityScoredMetrics(self.ks), PropensityScoredMetrics(self.ks)
         self.reliability = Reliability()
 
     def add(self, true: Dataset, predicted: Dataset) -> None:
@@ -70,15 +68,11 @@ class Comparison:
         self._listed.add(truth, predicted.labels)
         if not self.labels or self.cut is not None:
             self._cut.add(truth, labels_from_scores(scores, self.threshold))
-        if not self.ranks:
-            return
-        self.ranking.add(truth, scores)
-        if self.propensities is not None:
-            self.propensity_scored.add(self.propensities.weighted(true.labels), scores)
-        if self.calibration:
-            self.reliability.add(truth, scores)
-        if self.c is not None and not self.keep:
-            self.corrected.add(truth, scores)
+        if self.ranks:
+            weights = self.propensities
+            self.ranking.add(truth, scores, None if weights is None else weights.weighted(true.labels))
+            if self.calibration:
+                self.reliability.add(truth, scores)
 
     @property
     def cut(self) -> float | None:
@@ -107,7 +101,7 @@ class Comparison:
         results = self.label_sets.results()
         if self.ranks:
             results |= self.ranking.results()
-            results |= {} if self.propensities is None else self.propensity_scored.results()
+            results |= {} if self.propensities is None else self.ranking.propensity_scored()
         return results
 
 
@@ -148,8 +142,8 @@ def labels_from_scores(scores: csr_array, threshold: float | None = None) -> csr
 
 def metric_names(ks: Sequence[int]) -> list[str]:
     """Names of all metrics, in the order of the report."""
-    every = LabelSetMetrics(), RankingMetrics(tuple(ks)), PropensityScoredMetrics(tuple(ks))
-    return [name for metrics in every for name in metrics.results()]
+    ranking = RankingMetrics(tuple(ks))
+    return [*LabelSetMetrics().results(), *ranking.results(), *ranking.propensity_scored()]
 
 
 _REPLICATES = 1000

@@ -232,18 +232,19 @@ def ranked_hits(truth: csr_array, scores: csr_array) -> RankedHits:
     )
 
 
-def gains_at(hits: RankedHits, truth: csr_array, ks: tuple[int, ...], weight: np.ndarray | float = 1) -> np.ndarray:
+def gains_at(hits: RankedHits, truth: csr_array, ks: tuple[int, ...], weights: csr_array | None = None) -> np.ndarray:
     """Return the gains of n instances at each of K cut-offs: those of precision, without division by k, and of nDCG.
 
     A hit's gain is averaged over the orders of its tied group; ranks beyond the cut-off gain nothing.
 
-    `weight`: the weight of each hit, shape (m,); nDCG is divided by the largest DCG with weights of 1.
+    `weights`: the weights of the true labels, default 1; nDCG is divided by the largest DCG with weights of 1.
     Returns: float64, shape (2, K, n).
     """
     n, sizes = truth.shape[0], np.diff(truth.indptr)
     longest = int(max(hits.last.max(initial=0), sizes.max(initial=0)))
     ranks = np.arange(longest + 1)
     discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(ranks[1:] + 1))])  # sums of those of ranks 1 to r
+    weight = 1 if weights is None else values_at(weights, hits.rows, hits.labels)
     gains = np.empty((2, len(ks), n))
     for i, reach in enumerate(min(k, longest) for k in ks):
         for of_kind, up_to in zip(gains, (ranks, discounts), strict=True):
@@ -274,9 +275,16 @@ class RankingMetrics:
         # Average precision without unlisted true labels, which contribute 1 / q; coverage of the instances without such
         # labels, as that of the others is q; number of true top labels; number of these labels, and of these instances.
         self._sums = np.zeros(5)
+        self._by_propensity = np.zeros((2, 2, len(ks)))  # gained and attainable; for precision and for nDCG
+        self._complete = np.zeros(len(ks))  # precision on complete labels
 
-    def add(self, truth: csr_array, scores: csr_array) -> None:
-        """Add a chunk: label sets (csr_array, n x Q), and scores of the listed labels (n x R), as stored."""
+    def add(self, truth: csr_array, scores: csr_array, by_propensity: csr_array | None = None) -> None:
+        """Add a chunk: label sets (csr_array, n x Q), and scores of the listed labels (n x R), as stored.
+
+        If the truth is incomplete, its entries are the number of true labels that each annotation represents.
+
+        `by_propensity`: the same label sets, with entries of 1 / propensity.
+        """
         n, sizes = truth.shape[0], np.diff(truth.indptr)
         hits = ranked_hits(truth, scores)
         gains = gains_at(hits, truth, self.ks)
@@ -285,6 +293,12 @@ class RankingMetrics:
         self._at_k += at_k
         if self.keep:
             self._kept.append(gains)
+
+        if by_propensity is not None:
+            rankings = hits, ranked_hits(truth, by_propensity)
+            self._by_propensity += [gains_at(of, truth, self.ks, by_propensity).sum(axis=2) for of in rankings]
+        if truth.dtype != bool:
+            self._complete += gains_at(hits, truth, self.ks, truth)[0].sum(axis=1)
 
         unlisted = sizes - np.bincount(hits.rows, minlength=n)
         # An unlisted true label is at rank q with all true labels at or above it: its precision is |true| / q.
@@ -324,6 +338,16 @@ class RankingMetrics:
         averages = {name: float(divide(total, self.instances)) for name, total in sums.items()}
         covered = (float(divide(len(labels), occurring)) for labels in self._retrieved)
         return averages | dict(zip(at_cutoffs(("coverage",), self.ks), covered, strict=True))
+
+    def propensity_scored(self) -> dict[str, float]:
+        """Return ``psp_at_K`` and ``psndcg_at_K`` for each cut-off; 0 if there is no true label."""
+        values = divide(*self._by_propensity).ravel().tolist()
+        return dict(zip(at_cutoffs(("psp", "psndcg"), self.ks), values, strict=True))
+
+    def corrected(self) -> dict[str, float]:
+        """Return ``precision_at_K`` on complete labels for each cut-off: unbiased but for a limit of 1."""
+        gained = divide(self._complete, self.instances)
+        return {f"precision_at_{k}": min(float(gain) / k, 1.0) for k, gain in zip(self.ks, gained, strict=True)}
 
     def gains(self) -> dict[str, np.ndarray]:
         """Return the precision and nDCG at each cut-off of each instance: float64, shape (n,), by `GAINS`."""
@@ -397,30 +421,6 @@ class Propensities:
         values = np.full(len(labels), self.others if self.others is not None else np.nan)
         values[listed] = self.values[place[listed]]
         return values
-
-
-class PropensityScoredMetrics:
-    """Sums over instances, for PSP@k and PSnDCG@k, and for P@k on complete labels."""
-
-    def __init__(self, ks: tuple[int, ...] = (1, 3, 5)) -> None:
-        self.ks, self.instances = ks, 0
-        self._gains = np.zeros((2, 2, len(self.ks)))  # gained and attainable; for precision and for nDCG
-
-    def add(self, truth: csr_array, scores: csr_array) -> None:
-        """Add a chunk: label sets (n x Q), whose entries are 1 / propensity; scores of the listed labels (n x R)."""
-        for sums, ranking in zip(self._gains, (scores, truth), strict=True):
-            hits = ranked_hits(truth, ranking)
-            sums += gains_at(hits, truth, self.ks, values_at(truth, hits.rows, hits.labels)).sum(axis=2)
-        self.instances += truth.shape[0]
-
-    def results(self) -> dict[str, float]:
-        """Return ``psp_at_K`` and ``psndcg_at_K`` for each cut-off; 0 if there is no true label."""
-        return dict(zip(at_cutoffs(("psp", "psndcg"), self.ks), divide(*self._gains).ravel().tolist(), strict=True))
-
-    def corrected(self) -> dict[str, float]:
-        """Return ``precision_at_K`` on complete labels for each cut-off: unbiased but for a limit of 1."""
-        gained = divide(self._gains[0, 0], self.instances)
-        return {f"precision_at_{k}": min(float(gain) / k, 1.0) for k, gain in zip(self.ks, gained, strict=True)}
 
 
 class Reliability:

@@ -22,8 +22,9 @@ def compare(
     return comparison
 
 
-def measured(metrics, truth, predicted, *cuts):
+def measured(metrics, truth, predicted, *cuts, **more):
     """Add predictions or scores and truth to metrics, in chunks that end at `cuts`."""
     for start, stop in zip([0, *cuts], [*cuts, len(truth)], strict=True):
-        metrics.add(csr_array(truth[start:stop]), csr_array(predicted[start:stop]))
+        of_chunk = {name: csr_array(values[start:stop]) for name, values in more.items()}
+        metrics.add(csr_array(truth[start:stop]), csr_array(predicted[start:stop]), **of_chunk)
     return metrics

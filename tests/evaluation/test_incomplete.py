@@ -7,7 +7,6 @@ from mpu_cli.errors import InputError
 from mpu_cli.evaluation.metrics import (
     LabelSetMetrics,
     Propensities,
-    PropensityScoredMetrics,
     RankingMetrics,
     corrected_metrics,
     jain_propensities,
@@ -64,7 +63,7 @@ def ranked():
 
 
 def corrected_ranking(weighted, scores) -> dict[str, float]:
-    return measured(PropensityScoredMetrics(KS), weighted, scores, 1, 700).corrected()
+    return measured(RankingMetrics(KS), weighted, scores, 1, 700).corrected()
 
 
 def test_rankings_of_complete_labels_are_the_plain_ones(ranked):

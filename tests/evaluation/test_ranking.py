@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_array
 from sklearn.metrics import coverage_error, label_ranking_average_precision_score, ndcg_score
 
-from mpu_cli.evaluation.metrics import PropensityScoredMetrics, RankingMetrics
+from mpu_cli.evaluation.metrics import RankingMetrics
 from tests.evaluation.comparing import measured
 
 KS = (1, 3, 5)
@@ -121,8 +121,8 @@ def propensity_scored(truth, scores, listed, propensities) -> dict[str, float]:
 def test_metrics_by_propensities_are_as_they_are_defined(example, propensities, cuts):
     truth, scores, listed = example
     lists, cuts = score_lists(scores, listed), (min(cut, len(truth)) for cut in cuts)
-    found = measured(PropensityScoredMetrics(KS), truth / propensities, lists, *cuts).results()
-    assert found == pytest.approx(propensity_scored(*example, propensities), rel=0, abs=1e-12)
+    found = measured(RankingMetrics(KS), truth, lists, *cuts, by_propensity=truth / propensities)
+    assert found.propensity_scored() == pytest.approx(propensity_scored(*example, propensities), rel=0, abs=1e-12)
 
 
 def test_no_scores_and_no_labels():

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -186,12 +187,10 @@ def evaluate_several(
     if wanted.threshold is not None and not ranks:
         raise _no_scores("--threshold", predictions[0])
     values, differences = compare.compare(every, truth.run.seed)
-    common = [name for name in values[0] if all(name in one for one in values)]
-    if missing := [name for name in wanted.metrics or () if name not in common]:
-        raise _no_scores(
-            missing[0], next(name for name, one in zip(predictions, values, strict=True) if missing[0] not in one)
-        )
-    names = list(wanted.metrics or common)
+    names = wanted.metrics or [name for name in values[0] if all(name in one for one in values)]
+    for metric, (name, one) in product(names, zip(predictions, values, strict=True)):
+        if metric not in one:
+            raise _no_scores(metric, name)
     by = "micro_f1" if "micro_f1" in names else names[0]
     n, width = every[0].truth.shape
     titles = list(map(without_secrets, predictions))
@@ -327,7 +326,7 @@ def build_report(comparison: Comparison, metrics: Sequence[str] | None = None) -
     c = rates.of_counts(counts)
     true = (counts.support / c).sum()  # the overall c is the share of the true labels that is annotated
     share = float(counts.support.sum() / true) if true else 1.0
-    every = corrected_metrics(counts, c) | (comparison.corrected.corrected() if comparison.ranks else {})
+    every = corrected_metrics(counts, c) | (comparison.ranking.corrected() if comparison.ranks else {})
     estimates = {name: every[name] for name in [*of_truth, "clipped", "clipped_labels"] if name in every}
     return report | {"c": share if rates.others is None else rates.others} | of_truth | {"corrected": estimates}
 
