@@ -314,11 +314,11 @@ class Estimates:
                 f"{self.repeated:.0%} of the instances have exactly the features of an earlier one; equal instances "
                 "are kept in one cross-validation fold"
             )
-        if self.unread:
+        if self.unread and not self.are_read:
             found.append(
                 f"about {self.unread:.0%} of the instances seem to have no labels because nobody has looked at them: "
-                "far more have none than labels missing one by one would leave; if they truly have none, answer 40 "
-                "questions or give c"
+                "far more have none than labels missing one by one would leave"
+                + "; if they truly have none, answer 40 questions or give c" * (self.reviewed is None)
             )
         if self.labels_differ:
             found.append(
@@ -354,6 +354,11 @@ class Estimates:
     def unread(self) -> float:
         """Return the share of the instances that nobody seems to have looked at."""
         return 0.0 if self.estimate is None else self.estimate.unread
+
+    @property
+    def are_read(self) -> bool:
+        """Whether decisions show that fewer labels are missing than those of the share `unread` would be."""
+        return self.reviewed is not None and self.reviewed.limits[0] > 1 - self.unread
 
     @property
     def assumption(self) -> str | None:

@@ -225,7 +225,7 @@ class Evidence:
     def of_posteriors(self, labels: csr_array) -> LabelFrequency:
         """Return the frequency behind posteriors: where nobody seems to have looked, every true label is missing."""
         unread, frequency = self.estimates.unread, self.frequency
-        if not unread:
+        if not unread or self.estimates.are_read:
             return frequency
         return replace(frequency, share_read=frequency.labelled(labels) / (1 - unread))
 

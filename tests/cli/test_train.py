@@ -6,7 +6,10 @@ import pytest
 
 from mpu_cli import bundle
 from mpu_cli.cli.actions.train import default_model
+from tests.cli.test_questions import answered
 from tests.cli.training import QUICK, TINY
+from tests.core.simulated import linear_problem
+from tests.svm import write
 
 LINEAR = "--features", "linear"
 
@@ -49,6 +52,18 @@ def test_the_model_has_what_was_reported(report):
     assert (model.label_ids.tolist(), set(model.c.tolist())) == (list(range(1, 19)), {report["c"]})
     assert set(model.predictor.thresholds.tolist()) == {report["threshold"]}
     assert (len(model.occurring.indices), model.options["cost"]) == (report["features"], report["cost"])
+
+
+def test_answers_refute_that_nobody_has_looked(run, tmp_path):
+    X, Y = linear_problem(400, 10, 8, slope=4.0)
+    Y[::2] = False
+    report = run.json("train", write(tmp_path / "half.svm", X, Y), "--levels", 1, *LINEAR)
+    assert report["labelled_only"] is True
+    assert "nobody has looked" in report["warnings"][0]
+    run.ok("suggest", tmp_path / "half.svm", "--questions", 40, "-o", tmp_path / "answers.tsv")
+    answered(tmp_path / "answers.tsv", tmp_path / "answers.tsv", Y)
+    report = run.json("train", tmp_path / "half.svm", "--reviewed", tmp_path / "answers.tsv", "--levels", 1, *LINEAR)
+    assert not any("nobody has looked" in text for text in report["warnings"])
 
 
 def test_the_readable_report(run, tiny):
