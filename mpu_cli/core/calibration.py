@@ -5,7 +5,7 @@ classifier scores into accurate multiclass probability estimates", KDD 2002): do
 counted by their probability, in bins so narrow that the counts can replace the cells.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -130,8 +130,8 @@ _SWEEPS = 20
 # The smallest slope of the map on the log-odds scale, so that different predictions stay different.
 _LEAST_SLOPE = 0.1
 _LOW_BITS = (1 << BITS_DROPPED) - 1
-# To map fewer predictions one by one takes less time than a table of all bins.
-_FEW = BINS // 4
+# Mapping fewer predictions one by one takes far less time than making a table of all bins.
+_FEW = BINS // 16
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,6 @@ class Calibration:
     # probabilities, ascending too. Beyond the outermost points, the slope is 1.
     predicted: np.ndarray
     actual: np.ndarray
-    _mapped: list[int] = field(default_factory=lambda: [0], init=False, repr=False)  # number of predictions so far
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.predicted, self.actual)  # without the table
@@ -160,8 +159,7 @@ class Calibration:
         number = bin_numbers(predictions)
         part = (predictions.view(np.int32) & _LOW_BITS).astype(np.float32)
         part /= _LOW_BITS + 1
-        self._mapped[0] += predictions.size
-        if self._mapped[0] < _FEW:
+        if predictions.size < _FEW:
             edges = self.at_edges(number)
             slopes = self.at_edges(np.minimum(number + 1, BINS - 1)) - edges
         else:
