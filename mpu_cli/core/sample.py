@@ -315,10 +315,10 @@ class Estimates:
                 "are kept in one cross-validation fold"
             )
         if self.unread and not self.are_read:
+            advice = "; if they truly have none, answer 40 questions or give c" * (self.reviewed is None)
             found.append(
                 f"about {self.unread:.0%} of the instances seem to have no labels because nobody has looked at them: "
-                "far more have none than labels missing one by one would leave"
-                + "; if they truly have none, answer 40 questions or give c" * (self.reviewed is None)
+                f"far more have none than labels missing one by one would leave{advice}"
             )
         if self.labels_differ:
             found.append(
