@@ -25,6 +25,7 @@ def compilations() -> list[Callable[[], object]]:
     """Return what compiles the fast kernels, or takes them from the cache, each some of them."""
     from mpu_cli.core.features import Features
     from mpu_cli.core.frequency.label_frequency import LabelFrequency
+    from mpu_cli.core.loss import LOSSES
     from mpu_cli.core.sgd import LearningTask, Settings, Split
     from mpu_cli.core.validation import train_splits
     from mpu_cli.experiment.methods import make
@@ -33,13 +34,13 @@ def compilations() -> list[Callable[[], object]]:
     X, S = csr_array(np.ones((1, 2), np.float32)), csr_array(np.ones((1, 1), bool))
     features = Features.of(X)
 
-    def learned() -> None:
-        task = LearningTask(features, S, LabelFrequency(np.ones(1)), Settings(epochs=1))
+    def learned(loss: str) -> None:
+        task = LearningTask(features, S, LabelFrequency(np.ones(1)), Settings(loss=loss, epochs=1))
         model, _ = train_splits([Split(task, (np.arange(1),))])
         model.probabilities(features)
 
     return [
         partial(parse_block, b"0 1:1\n", 1, ""),
         *(partial(make(f"{name}:cost=1.0", run.Run()).fit, X, S) for name in ("m3l-linear", "m3l-rbf")),
-        learned,
+        *(partial(learned, loss) for loss in LOSSES),
     ]
