@@ -56,10 +56,8 @@ def best_threshold(binned: BinnedCells, calibration: AnyCalibration | None = Non
     if isinstance(calibration, StratifiedCalibration):
         binned = calibration.merged(binned)
     cells, true = (count.sum(axis=0) for count in (binned.cells, binned.true))
-    is_counted = (cells != 0) | (true != 0)
-    is_counted[-1] = True  # above all cells
-    there = np.flatnonzero(is_counted)
-    # From the top bin down: the number of labels that reach the lower edge of each bin with cells.
+    # From the top bin down: the number of labels that reach the lower edge of each bin with cells, and of the last bin.
+    there = np.append(np.flatnonzero((cells[:-1] != 0) | (true[:-1] != 0)), len(cells) - 1)
     predicted, true_positives = (np.cumsum(count[there][::-1])[::-1] for count in (cells, true))
     f1 = f1_score(true_positives, predicted, true.sum())
     # All thresholds between two cells are equally good: the one in the middle is equally far from both.
