@@ -9,8 +9,8 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from importlib import import_module
 from io import BufferedReader
 from itertools import zip_longest
@@ -224,20 +224,21 @@ def _joined(pair: _Pair) -> Iterator[bytes]:
         problem = f"the header declares {m} instances, but {n} in {pair.features}; are both files of the same data?"
         raise InputError(pair.labels, problem, 1)
     yield b"%d %d %d\n" % (n, d, q)
-    lines = zip_longest(*(_lines_below_header(path) for path in pair))
-    for number, (features, labels) in enumerate(lines, 2):
-        if features is None or labels is None:
-            ended, other = pair if features is None else reversed(pair)
-            raise InputError(ended, f"the file ends before this line, which {other} has; is it cut short?", number)
-        if not _LABELS.fullmatch(labels):
-            raise InputError(pair.labels, "expected labels, such as 3:1 7:1", number)
-        if not _FEATURES.match(features):
-            problem = f"expected features, such as 1:0.5 4:2, since labels are in {pair.labels}"
-            raise InputError(pair.features, problem, number)
-        yield b"%b %b\n" % (b",".join(_VALUE.sub(b"", labels).split()), features)
+    with ExitStack() as stack:
+        lines = zip_longest(*(stack.enter_context(closing(_lines_below_header(path))) for path in pair))
+        for number, (features, labels) in enumerate(lines, 2):
+            if features is None or labels is None:
+                ended, other = pair if features is None else reversed(pair)
+                raise InputError(ended, f"the file ends before this line, which {other} has; is it cut short?", number)
+            if not _LABELS.fullmatch(labels):
+                raise InputError(pair.labels, "expected labels, such as 3:1 7:1", number)
+            if not _FEATURES.match(features):
+                problem = f"expected features, such as 1:0.5 4:2, since labels are in {pair.labels}"
+                raise InputError(pair.features, problem, number)
+            yield b"%b %b\n" % (b",".join(_VALUE.sub(b"", labels).split()), features)
 
 
-def _lines_below_header(path: Path) -> Iterator[bytes]:
+def _lines_below_header(path: Path) -> Generator[bytes, None, None]:
     with _opened(path) as stream:  # an error names the file that contains it
         stream.readline()
         for line in iter(stream.readline, b""):
