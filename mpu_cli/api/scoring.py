@@ -74,7 +74,7 @@ def corrected_metrics(
     occurring = np.union1d(weighted.indices, predicted.indices)
     counts = Counts([(weighted, predicted)], labels=occurring, incomplete=True)
     sums = (part.sum(axis=0)[:-1] for part in (counts.hits, counts.predicted, counts.truth))
-    found: dict[str, Any] = metrics.estimates(*sums)
+    found: dict[str, Any] = metrics.corrected_metrics(*sums)
     return found | ({"intervals": bootstrap_intervals(counts)} if intervals else {})
 
 

@@ -15,25 +15,20 @@ coverage@k, a label is retrieved only if it is among the first k in every order.
 Instances without true labels count as in scikit-learn: 1 in label ranking average precision, 0 in coverage error, 0 in
 nDCG@k and recall@k. They count 0 in P@k and 1 in one-error, since their top label is never a true one.
 
-*Incomplete truth.* Predictions use only the features, on which it does not depend whether a true label is annotated
-("selected completely at random"; Elkan and Noto, KDD 2008). So a label that is both predicted and true is annotated
-with probability c, and dividing by c, which may differ from cell to cell, estimates the counts on complete labels.
-docs/method.md, "Thresholds", has the formulas, and which of these estimates are unbiased, before clipping: precision
-can exceed 1, by chance or because c is too small, and is then clipped to 1. F1 is the harmonic mean of recall and the
-clipped precision.
+*Incomplete truth.* A label that is both predicted and true is annotated with probability c, whatever the features
+("selected completely at random"; Elkan and Noto, KDD 2008). So dividing by c, which may differ from cell to cell,
+estimates the counts on complete labels: an annotation represents 1 / c true ones, which may be its entry in the truth.
+docs/method.md, "Thresholds", has the formulas, and which of these estimates are unbiased. A precision above 1, by
+chance or because c is too small, is clipped to 1; F1 is the harmonic mean of recall and the clipped precision.
 
-*Propensities.* The propensity of a label is the probability that it is annotated if it is true. The model of Jain et
-al. computes it from the number of annotations: docs/guide/researcher.md, "What a propensity is, and what it is not".
-
-*Propensity-scored metrics.* A retrieved true label gains 1 / propensity instead of 1, so rare labels count more. The
-sum over all instances is divided by the largest sum that any ranking can reach: by ranking the true labels in
-descending order of gain. Both follow the Extreme Classification Repository, where PSnDCG@k first divides the gain of
-each instance by the sum of the discounts of the first min(k, true labels) ranks. Instances without true labels cannot
-gain anything, so they do not count.
+*Propensity-scored metrics.* A retrieved true label gains 1 / propensity instead of 1, so rare labels count more
+(docs/guide/researcher.md, "What a propensity is, and what it is not"). The sum over all instances is divided by the
+largest sum that any ranking can reach: by ranking the true labels in descending order of gain. Both follow the Extreme
+Classification Repository, where PSnDCG@k first divides the gain of each instance by the sum of the discounts of the
+first min(k, true labels) ranks. Instances without true labels cannot gain anything, so they do not count.
 
 *Calibration.* Of the labels predicted with probability p, a share of p should be true. Labels with a score are counted
-in bins of the score. With incomplete truth of label frequency c, an annotated label represents 1 / c true ones: this is
-its entry in the truth. If all entries are 1, the truth is complete.
+in bins of the score.
 
 References
 ----------
@@ -172,18 +167,16 @@ def averages(
     return dict(zip(SET_METRICS, (*micro, *macro), strict=True))
 
 
-def corrected_metrics(counts: LabelSetMetrics, c: float | np.ndarray) -> dict[str, float | bool | int]:
-    """Estimate the metrics of `estimates` from counts against incomplete labels, and c of all labels or of each."""
-    return estimates(counts.true_positives / c, counts.predicted, counts.support / c)
-
-
-def estimates(hits: np.ndarray, predicted: np.ndarray, true: np.ndarray) -> dict[str, float | bool | int]:
+def corrected_metrics(
+    hits: np.ndarray, predicted: np.ndarray, annotated: np.ndarray, c: float | np.ndarray = 1.0
+) -> dict[str, float | bool | int]:
     """Estimate metrics on complete labels from counts, shape (q,), for labels that are annotated or predicted.
 
-    `hits`, `predicted`, `true`: true and predicted, predicted, true; the first and the last are estimates.
+    The arguments are those of `precision_recall_f1`.
     Returns: `SET_METRICS`; ``clipped``: whether micro-averaged precision exceeded 1 and was clipped, a sign that c is
     too small; ``clipped_labels``: for how many labels precision exceeds 1.
     """
+    hits, true = hits / c, annotated / c
     return {name: min(float(value), 1.0) for name, value in averages(hits, predicted, true).items()} | {
         "clipped": bool(divide(hits.sum(), predicted.sum()) > 1),
         "clipped_labels": int(np.count_nonzero(divide(hits, predicted) > 1)),

@@ -129,7 +129,8 @@ def measure(
         comparison.reliability.add(truth, of_all)
         metrics |= {name: comparison.reliability.summary()[name] for name in LOSSES}
     if c is not None:
-        estimates = corrected_metrics(comparison.label_sets, c)
+        sets = comparison.label_sets
+        estimates = corrected_metrics(sets.true_positives, sets.predicted, sets.support, c)
         metrics |= {f"corrected_{name}": float(estimates[name]) for name in SET_METRICS}
     return metrics
 

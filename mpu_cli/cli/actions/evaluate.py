@@ -324,10 +324,11 @@ def build_report(comparison: Comparison, metrics: Sequence[str] | None = None) -
     if rates is None:
         return report | of_truth
     c = rates.of_counts(counts)
+    every = corrected_metrics(counts.true_positives, counts.predicted, counts.support, c)
+    every |= comparison.ranking.corrected() if comparison.ranks else {}
+    estimates = {name: every[name] for name in [*of_truth, "clipped", "clipped_labels"] if name in every}
     true = (counts.support / c).sum()  # the overall c is the share of the true labels that is annotated
     share = float(counts.support.sum() / true) if true else 1.0
-    every = corrected_metrics(counts, c) | (comparison.ranking.corrected() if comparison.ranks else {})
-    estimates = {name: every[name] for name in [*of_truth, "clipped", "clipped_labels"] if name in every}
     return report | {"c": share if rates.others is None else rates.others} | of_truth | {"corrected": estimates}
 
 
