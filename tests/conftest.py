@@ -42,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    gc.disable()  # until all is imported and collected, of which there is no garbage
+    gc.disable()  # until tests are collected: imports leave no garbage worth the time
     golden.updating = config.getoption("update_golden")
     if golden.updating and config.getoption("numprocesses", None):
         raise pytest.UsageError("--update-golden takes one process: leave out -n")

@@ -252,7 +252,7 @@ def calibrate(held_out: HeldOut, fewest: int = _FEWEST_ANNOTATIONS) -> Calibrati
 
 def calibrate_binned(binned: BinnedCells, fewest: int = _FEWEST_ANNOTATIONS) -> Calibration | None:
     """Estimate one map from counted cells of all strata; None as for `calibrate`."""
-    there = np.flatnonzero(binned.cells.sum(axis=0) != 0)  # slow for floats
+    there = np.flatnonzero(binned.cells.sum(axis=0) != 0)  # flatnonzero is slow for floats
     cells, true = (count[:, there].sum(axis=0) for count in (binned.cells, binned.true))
     if not true.any():
         return None

@@ -357,7 +357,7 @@ class Estimates:
 
     @property
     def are_read(self) -> bool:
-        """Whether decisions show that fewer labels are missing than those of the share `unread` would be."""
+        """Whether decisions refute `unread`: c is surely larger than the share of instances that were looked at."""
         return self.reviewed is not None and self.reviewed.limits[0] > 1 - self.unread
 
     @property

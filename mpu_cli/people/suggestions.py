@@ -527,8 +527,9 @@ def find(
             remaining = Count(*map(max, vars(remaining).values(), vars(right).values()))
             of_all = Count(*(count + found for count in vars(remaining).values()))
         elif estimates.is_known:  # no more are right than labels are missing
-            is_fewer = claims.log_kappa is not None or right.low > remaining.expected  # than claimed
-            low = min(right.low, remaining.low) if is_fewer else right.low
+            # Whether c leaves fewer missing labels than the list claims
+            claims_more = claims.log_kappa is not None or right.low > remaining.expected
+            low = min(right.low, remaining.low) if claims_more else right.low
             high = right.high if is_by_annotations else min(right.high, remaining.high)
             right = Count(min(right.expected, remaining.expected), low, high)
     return Suggestions(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -152,8 +153,10 @@ def _compared(
     `options`: of `Comparison`.
     """
     model, names = bundle.load(Path(name)) if _is_model(name) else None, NAMELESS
-    found = model is not None
-    comparison = Comparison(name, wanted.threshold, found, found, wanted.k, calibration=wanted.calibration, **options)
+    options |= {"ks": wanted.k, "calibration": wanted.calibration}
+    if model is not None:  # of a file, these are detected while reading
+        options |= {"labels": True, "scores": True}
+    comparison = Comparison(name, wanted.threshold, **options)
     pairs = _pairs(comparison, model, truth)
     if wanted.reviewed:
         reviewed, names = _reviewed_pair(truth, pairs, wanted)
@@ -328,7 +331,7 @@ def build_report(comparison: Comparison, metrics: Sequence[str] | None = None) -
     every |= comparison.ranking.corrected() if comparison.ranks else {}
     estimates = {name: every[name] for name in [*of_truth, "clipped", "clipped_labels"] if name in every}
     true = (counts.support / c).sum()  # the overall c is the share of the true labels that is annotated
-    share = float(counts.support.sum() / true) if true else 1.0
+    share = float(counts.support.sum() / true) if true else nan
     return report | {"c": share if rates.others is None else rates.others} | of_truth | {"corrected": estimates}
 
 
