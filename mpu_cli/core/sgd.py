@@ -13,7 +13,7 @@ from scipy.special import logit
 
 from mpu_cli.core.features import Features, only_entries
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import SIMD, Batches, descent, kernel, shuffled
+from mpu_cli.core.kernels import SIMD, Batches, descent, kernel
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.core.loss import DEFAULT, loss_named
 from mpu_cli.core.loss.pu_logistic import LOSS
@@ -123,7 +123,7 @@ class TrainingSet:
         self.task, self.size = task, len(rows)
         is_large = len(rows) >= _MANY and task.features.coherence <= _FEW_SHARED
         self.batch_size = LARGE_BATCH_SIZE if is_large else BATCH_SIZE
-        self.rows = shuffled(rows, self.batch_size, task.run.seed)
+        self.rows = np.random.default_rng(task.run.seed).permutation(rows)
         self.mean_squared_norm = task.features.mean_squared_norm(rows)
         if task.negatives is None:
             self._batches = Batches(task.learnable, self.rows, self.batch_size)
@@ -137,7 +137,7 @@ class TrainingSet:
         if negatives is None:
             return self._batches
         instances = negatives.instances_of(block)
-        rows = shuffled(instances[self._among[instances]], BATCH_SIZE, self.task.run.seed)
+        rows = np.random.default_rng(self.task.run.seed).permutation(instances[self._among[instances]])
         return Batches(self.task.learnable, rows, BATCH_SIZE)
 
 

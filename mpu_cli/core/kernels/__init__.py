@@ -1,10 +1,4 @@
-"""The inner loops of PU-SGD and of dual coordinate descent, in NumPy, which is the reference, and compiled.
-
-Instances are visited in a random order that still stays within a limited part of memory for a while: they are shuffled
-within groups, each of random blocks of successive instances, and groups are visited in random order. So a group's
-instances, which are spread over the data, are read from memory or disk once, and from a cache for its other batches.
-The order depends on the number of instances only, not on where they are stored.
-"""
+"""The inner loops of PU-SGD and of dual coordinate descent, in NumPy, which is the reference, and compiled."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,36 +32,6 @@ def descent(run: Run, gradient: Gradient) -> Callable[..., tuple[np.ndarray, np.
     if gradient is pu_gradient:
         return kernel(run).descend
     return partial(import_module("mpu_cli.core.kernels.numpy_kernel").descend, gradient=gradient)
-
-
-# Instances per group: few enough to take a few hundred megabytes at most; up to this many, the order is fully random.
-_GROUP = 131_072
-# Instances per block: enough to fill a few pages of memory, but a group has thousands of blocks, as data may be sorted.
-_BLOCK = 32
-
-
-def shuffled(rows: np.ndarray, batch_size: int, seed: int) -> np.ndarray:
-    """Put instances, given in ascending order, in the order in which they are cut into batches and groups."""
-    rng = np.random.default_rng(seed)
-    groups = _groups(-(-len(rows) // batch_size), batch_size)
-    if len(groups) > 1:
-        blocks = np.split(rows, range(_BLOCK, len(rows), _BLOCK))
-        rows = np.concatenate([blocks[b] for b in rng.permutation(len(blocks))])
-    return np.concatenate([rng.permutation(rows[g.start * batch_size : g.stop * batch_size]) for g in groups])
-
-
-def visited(n_batches: int, batch_size: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the order of the batches in an epoch: a permutation of ``range(n_batches)``."""
-    groups = _groups(n_batches, batch_size)
-    if len(groups) > 1:
-        groups = [groups[g] for g in rng.permutation(len(groups))]
-    return np.concatenate([g.start + rng.permutation(g.stop - g.start) for g in groups])
-
-
-def _groups(n_batches: int, batch_size: int) -> list[slice]:
-    """Cut batches into groups of nearly equal size."""
-    n_groups = max(-(-n_batches * batch_size // _GROUP), 1)
-    return [slice(g * n_batches // n_groups, (g + 1) * n_batches // n_groups) for g in range(n_groups)]
 
 
 # With more instances than this, batches are rebuilt at each visit: few epochs are needed, and storing the batches would

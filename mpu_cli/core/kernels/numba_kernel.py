@@ -11,7 +11,7 @@ from scipy.special import logit
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import LARGEST_COST, SIMD, SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches, visited
+from mpu_cli.core.kernels import LARGEST_COST, SIMD, SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches
 from mpu_cli.core.predictions import Top
 from mpu_cli.runtime.compilation import compiled, fused_inlined
 
@@ -46,7 +46,7 @@ def descend(
     mean_v, mean_bias = v, np.zeros_like(bias)
     first_averaged = epochs // 2
     for epoch in range(epochs):
-        order, one_in = visited(len(batches), batches.size, rng), THINNED_TO_ONE_IN if thin else 1
+        order, one_in = rng.permutation(len(batches)), THINNED_TO_ONE_IN if thin else 1
         t = seen + epoch * n
         _epoch(data, batches.size, order, v, bias, t, epoch, one_in, step, bias_step, decay)
         if epoch >= first_averaged:
@@ -307,7 +307,7 @@ def descend_dual(
     bias, a = np.zeros(padded, np.float32), np.zeros((n, padded), np.float32)
     norms = batches.features.squared_norms[batches.rows].astype(np.float32)
     for _ in range(epochs):
-        _pass(data, visited(n, 1, rng), norms, cost, bias_norm, v, v_dense, bias, a)
+        _pass(data, rng.permutation(n), norms, cost, bias_norm, v, v_dense, bias, a)
     return np.vstack([v[:, :q], v_dense.T]) if d else v[:, :q], bias[:q]
 
 

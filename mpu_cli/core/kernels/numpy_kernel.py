@@ -6,7 +6,7 @@ from scipy.special import logit
 
 from mpu_cli.core.features import Features
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
-from mpu_cli.core.kernels import LARGEST_COST, SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches, visited
+from mpu_cli.core.kernels import LARGEST_COST, SMALL_GRADIENT, THINNED_TO_ONE_IN, Batches
 from mpu_cli.core.loss import Gradient
 from mpu_cli.core.loss.pu_logistic import pu_gradient
 from mpu_cli.core.loss.squared_hinge import cell_weights
@@ -44,7 +44,7 @@ def descend(
     The result is the mean of the weights after each epoch in the second half, rounded up for an odd number of epochs
     (averaged SGD, Polyak and Juditsky 1992), which removes part of the noise of the last steps.
 
-    `batches`: visited in a new random order every epoch (`visited`).
+    `batches`: visited in a new random order every epoch.
     `annotated`: bool or float32, shape (N, q): the positives of all instances in the features
     (`LabelFrequency.positives`).
     `frequency`: for all instances in the features and q labels, in single precision.
@@ -68,7 +68,7 @@ def descend(
     averaged = range(epochs // 2, epochs)
     t = seen
     for epoch in range(epochs):
-        for b in visited(len(batches), batches.size, rng):
+        for b in rng.permutation(len(batches)):
             batch = batches[b]
             shrink = np.float32(1 / (1 + decay * step * t))
             z = shrink * batch.product(v) + bias
@@ -156,7 +156,7 @@ def descend_dual(
     a = np.zeros((len(batches.rows), q), np.float32)
     annotated = annotated.astype(bool).toarray()
     for _ in range(epochs):
-        order = visited(len(batches.rows), 1, rng)
+        order = rng.permutation(len(batches.rows))
         mixed = Batches(batches.features, batches.rows[order], batches.size)
         for b in range(len(mixed)):
             batch = mixed[b]
