@@ -23,7 +23,7 @@ from scipy.sparse import csc_array, csr_array, vstack
 from mpu_cli.core.features import Features, entry_rows, only_entries, unit_rows
 from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.kernels import kernel
-from mpu_cli.core.predictions import FEW_LABELS, LEAST, Top
+from mpu_cli.core.predictions import LEAST, Top
 from mpu_cli.core.sgd import LearningTask, Split
 from mpu_cli.core.side_information import NegativeSample, joined_cells
 from mpu_cli.core.validation import train_splits
@@ -116,23 +116,12 @@ def _directions_of(sums: csr_array) -> csr_array:
 # The number of labels in a group: as many as the compiled kernel learns together.
 SIZE = 64
 # With fewer instances, all are needed: docs/choices/many-labels.md, "Many labels".
-_FEWEST_INSTANCES = 20_000
-
-
+FEWEST_INSTANCES = 20_000
 # The share of the groups that an instance is near to, times the square root of the number of instances; and the number
 # of random groups that learn from it, relative to the number of near ones.
 _NEAREST, _RANDOM = 15.0, 1.0
 # The most labels with instances similar to an instance.
 _SIMILAR = 20
-
-
-def with_negative_sample(task: LearningTask) -> LearningTask:
-    """Return level 0's task, with a negative sample if there are many labels and instances."""
-    n, q = task.labels.shape
-    if q <= FEW_LABELS or n < _FEWEST_INSTANCES:
-        return task
-    with task.run.step("finding instances for each label"):
-        return replace(task, negatives=sample_negatives(task))
 
 
 def sample_negatives(task: LearningTask) -> NegativeSample:

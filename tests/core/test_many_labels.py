@@ -221,7 +221,7 @@ def test_it_is_about_as_good_as_all_instances(monkeypatch):
     test, _, truth = problem(seed=1, n=1000)
     f1 = []
     for fewest in (2001, 100):
-        monkeypatch.setattr(many_labels, "_FEWEST_INSTANCES", fewest)
+        monkeypatch.setattr(many_labels, "FEWEST_INSTANCES", fewest)
         model, _ = train(Problem(matrix, annotated), Options(**QUICK, levels=1), Run(step=(steps := Steps())))
         assert ("finding instances for each label" in steps.ticks) == (fewest == 100)
         f1.append(micro_f1(csr_array(model.probabilities(test) >= model.thresholds), truth))
