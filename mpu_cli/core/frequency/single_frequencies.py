@@ -20,6 +20,7 @@ from mpu_cli.core.frequency.estimators import (
     FrequencyEstimate,
     estimate,
 )
+from mpu_cli.core.frequency.review_frequency import normal
 from mpu_cli.core.problem import InstanceGroups
 
 # Standard deviations of the log ceilings of labels. Up to the second, labels agree.
@@ -113,20 +114,13 @@ def _variation(cells: CountedCells) -> tuple[np.ndarray, bool, bool]:
     Returns: its weights on the grid, float64, shape (G,); whether labels clearly differ, and whether they may.
     """
     likelihood = cells.ceilings_of(FEWEST_ANNOTATIONS)
-    priors = np.array([_near(deviation) for deviation in _DEVIATIONS])
+    means = np.log(CEILINGS)
+    priors = normal(means, means[:, None], np.maximum(_DEVIATIONS, 1e-6)[:, None, None])
     logs = np.log(np.maximum(priors @ likelihood, _TINY)).sum(axis=2)  # (deviations, G)
     best, middle = np.unravel_index(np.argmax(logs), logs.shape)
     beyond_agreeing, beyond_equal = logs.max() - logs[:2].max(), logs.max() - logs[0].max()
     clearly_differ = beyond_agreeing > likelihood.shape[1] * np.log(_CLEARLY_DIFFER)
     return priors[best, middle], bool(clearly_differ), bool(beyond_equal > np.log(_MAY_DIFFER))
-
-
-def _near(deviation: float) -> np.ndarray:
-    """Return normal weights of log ceilings near each, that add up to 1: float64, shape (G, G)."""
-    logs = np.log(CEILINGS)
-    weights = np.exp(-(((logs[:, None] - logs) / max(deviation, 1e-6)) ** 2) / 2)
-    near: np.ndarray = weights / weights.sum(axis=1, keepdims=True)
-    return near
 
 
 def alike(cells: CountedCells, of_all: FrequencyEstimate, c: np.ndarray) -> SingleFrequencies:
