@@ -309,7 +309,7 @@ def train_by_workers(collection: Collection, options: Options, run: Run) -> tupl
     held_out: list[Handle] = []
     for number in range(n_levels):
         if number:
-            level = level.above(held_out, levels.calibration_of_features(), scale)
+            level = level.above(held_out, levels.calibration_of_features, scale)
         model, held_out = level.train(n if number < n_levels - 1 else options.sample, number)
         levels.add(model, level.compared(held_out, options.sample))
     with run.step("choosing thresholds"):

@@ -206,14 +206,14 @@ class Sample:
     def _naive_settings(self) -> Settings:
         return replace(default_settings(self.features), cost=cost_for(self.features, _NAIVE_COST))
 
-    def told(self, which: np.ndarray) -> np.ndarray:
+    def membership_explained(self, which: np.ndarray) -> np.ndarray:
         """Estimate the share of the variance of membership that features explain, for some of the groups; 0 for others.
 
         1 if there are no features.
         """
         assert self.groups is not None
-        told = np.zeros(len(self.groups.names))
-        told[which] = 1.0
+        explained = np.zeros(len(self.groups.names))
+        explained[which] = 1.0
         if len(which) and self.features.squared_norms.any():
             members = self.groups.of_instances[:, None] == which
             naive = LabelFrequency.of(1.0, members.shape)
@@ -221,8 +221,8 @@ class Sample:
             found = dense_out_of_fold(task, self.fold_rows)
             with np.errstate(divide="ignore", invalid="ignore"):  # a group of all instances
                 together = [np.corrcoef(pair)[0, 1] for pair in zip(members.T, found.T, strict=True)]
-            told[which] = np.nan_to_num(np.maximum(together, 0)) ** 2
-        return told
+            explained[which] = np.nan_to_num(np.maximum(together, 0)) ** 2
+        return explained
 
 
 def _without_labels(probabilities: np.ndarray) -> np.ndarray:
@@ -440,7 +440,7 @@ def estimate_frequency(
     if population.groups is not None and sample.groups is not None and calibrated is not None:
         large = np.flatnonzero(sample.groups.sums(cells.annotated.sum(axis=1)) >= FEWEST_OF_GROUP)
         suggested = calibrated.sum(axis=1, dtype=float)
-        groups = estimate_groups(cells, sample.groups, of_sample, suggested, sample.told(large))
+        groups = estimate_groups(cells, sample.groups, of_sample, suggested, sample.membership_explained(large))
         annotated, known = population.labels, population.verified
         by_chance = annotated if known is None else known.without_implied(annotated)
         counts = population.groups.sums(np.diff(by_chance.indptr))

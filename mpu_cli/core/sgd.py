@@ -175,7 +175,7 @@ def learn_labels(
     run: Run,
     tick: Callable[[], None] = lambda: None,
 ) -> Iterator[T]:
-    """Learn all labels, block by block, from the training instances of each split. All learning happens here.
+    """Learn all labels, block by block, from the training instances of each split.
 
     The threads of the run work on splits, which may be generated one at a time, and on blocks of labels.
 

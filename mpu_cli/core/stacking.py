@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from mpu_cli.core import validation
+from mpu_cli.core import many_labels, validation
 from mpu_cli.core.calibration import (
     AnyCalibration,
     BinnedCells,
@@ -39,7 +39,6 @@ from mpu_cli.core.calibration import (
 )
 from mpu_cli.core.features import Columns, Features, RbfFeatures, Scaling, with_width
 from mpu_cli.core.linear_model import LARGEST_SUM, LinearModel
-from mpu_cli.core.many_labels import with_negative_sample
 from mpu_cli.core.options import PU_F1, Options
 from mpu_cli.core.predictions import (
     FEW_LABELS,
@@ -89,14 +88,17 @@ def train(
     refuse_too_large(instances.features.width, q, n_levels)
 
     chosen = chosen or choose_hyper_parameters(instances, options, run)  # with c
-    x, s, c = instances.features, instances.labels, chosen.estimates.frequency(instances)
+    x, s, frequency = instances.features, instances.labels, chosen.estimates.frequency(instances)
     top = None if q <= FEW_LABELS else Top.enough_for(np.diff(s.indptr), q, float(chosen.c.mean()))
     if is_automatic and top is not None and chosen.settings.prior:
         n_levels = 1  # for rare labels, names are more informative than other labels
     prior = None
     if chosen.settings.prior and instances.label_features is not None:
-        prior = Prior.of(x, instances.label_features, None if q <= FEW_LABELS else c.positives(s))
-    task = with_negative_sample(LearningTask(x, s, c, chosen.settings, run, prior=prior, top=top, prune=chosen.prune))
+        prior = Prior.of(x, instances.label_features, None if q <= FEW_LABELS else frequency.positives(s))
+    task = LearningTask(x, s, frequency, chosen.settings, run, prior=prior, top=top, prune=chosen.prune)
+    if q > FEW_LABELS and n >= many_labels.FEWEST_INSTANCES:
+        with run.step("finding instances for each label"):
+            task = replace(task, negatives=many_labels.sample_negatives(task))
     scale = scale_of_predictions(x.mean_squared_norm())
     learned = Stack(np.flatnonzero(instances.annotations), count_positives(task.positives), scale)
     folds = validation.deal(n, chosen.folds, run.seed, instances.kin)
@@ -104,18 +106,19 @@ def train(
         below = task
         if number:
             predictions = learned.held_out.probabilities
-            extended = with_predictions(task.features, predictions, scale, learned.calibration_of_features())
+            extended = with_predictions(task.features, predictions, scale, learned.calibration_of_features)
             task = task.above(extended, predictions)
-        # With few instances, all were already predicted out of fold when C was chosen.
+        # With few instances, all were already predicted out of fold when C was chosen, and none are held out now.
         predicted = None if number else chosen.held_out
-        # The models in `whole`, whose mean is the level, may predict held-out rows; if not, models by `fold_rows` do.
         enough = n if number < n_levels - 1 else validation.enough_at_last(instances, options, hold_out_all)
+        # The models in `whole`, whose mean is the level, may predict held-out rows; if not, models by `fold_rows` do.
         whole, fold_rows = validation.plan(task, 0 if predicted else enough, folds, instances.kin)
         features_of = None  # the same features, whichever fold is held out
         if number == 1 and fold_rows:
-            features_of = _features_without(below, learned, folds, len(fold_rows))
+            features_of = _nested_features(below, learned, folds, len(fold_rows))
+        is_nested = features_of is not None  # otherwise, the F1 of the level is too high to compare
         level, held_out = _train_level(whole, fold_rows, number, features_of)
-        learned.add(level, predicted or held_out, is_optional=is_automatic and features_of is not None)
+        learned.add(level, predicted or held_out, is_optional=is_automatic and is_nested)
     with run.step("choosing thresholds"):
         model, result = learned.finish(chosen, options.threshold, calibrated)
     model = replace(model, top=top, columns=instances.columns, rbf=instances.rbf)
@@ -149,10 +152,12 @@ def _train_level(
     return model, held_out
 
 
-def _features_without(
+def _nested_features(
     task: LearningTask, learned: "Stack", folds: list[np.ndarray], outer: int
 ) -> Callable[[int], Features] | None:
-    """Return a function that maps a held-out fold to the features of level 1; None: they are the same for all folds.
+    """Predict level 0 by nested cross-validation; return a function that maps a held-out fold to level 1's features.
+
+    With many labels or few folds, this returns None: the features are the same for all folds.
 
     `task`, `learned`: level 0, as it was learned.
     `outer`: how many of the folds level 1 holds out.
@@ -178,17 +183,19 @@ class Stack:
     `positives`: int, shape (q,): the number of instances with each label.
     `scale`: the factor for predictions as features of the next level.
     `held_out`: predictions of the last level for instances that its models have not seen.
+    `calibration_of_features`: of these as features of the next level; None with many labels.
     """
 
     held_out: HeldOut
+    calibration_of_features: Calibration | None
     _calibration: AnyCalibration | None  # turns `held_out` into probabilities
 
     def __init__(self, annotated: np.ndarray, positives: np.ndarray, scale: float) -> None:
         self.annotated, self._positives, self.scale = annotated, positives, scale
-        # Each level, with its `held_out` in counts
-        self._levels: list[tuple[LinearModel, BinnedCells]] = []
+        # Each level, with its `held_out` in counts, and its `calibration_of_features`
+        self._levels: list[tuple[LinearModel, BinnedCells, Calibration | None]] = []
         # Expected micro-F1 of each level on complete labels, at its best pooled threshold, including a dropped level
-        self._level_f1: list[float] = []
+        self._f1_by_level: list[float] = []
 
     def add(self, model: LinearModel, held_out: HeldOut, is_optional: bool = False) -> None:
         """Add a level; drop it at once if it `is_optional`, and the level below has a higher F1."""
@@ -196,31 +203,29 @@ class Stack:
         binned = BinnedCells.of(held_out.of_labels(self.annotated) if held_out.made_by is None else held_out)
         calibration = calibrate_strata(binned if is_dense else binned.kept(), self._positives)
         _, f1 = best_threshold(binned, calibration)
-        self._level_f1.append(min(f1, 1.0))  # an estimate from few labels may exceed 1
-        if not (is_optional and self._level_f1[-1] < self._level_f1[-2]):
-            self._levels.append((model, binned))
+        self._f1_by_level.append(min(f1, 1.0))  # an estimate from few labels may exceed 1
+        if not (is_optional and self._f1_by_level[-1] < self._f1_by_level[-2]):
+            self.calibration_of_features = calibrate_binned(binned) if is_dense else None
+            self._levels.append((model, binned, self.calibration_of_features))
             self.held_out, self._calibration = held_out, calibration
-
-    def calibration_of_features(self, number: int = -1) -> Calibration | None:
-        """Return the calibration of a level's predictions as features of the next; None with many labels."""
-        is_dense = isinstance(self.held_out.probabilities, np.ndarray)
-        return calibrate_binned(self._levels[number][1]) if is_dense else None
 
     def finish(
         self, chosen: HyperParameters, criterion: str | float, calibrated: bool = True
     ) -> tuple["StackedModel", TrainingResult]:
         """Turn the predictions of the last level into probabilities, and choose thresholds by them."""
         held_out, calibration = self.held_out, self._calibration if calibrated else None
-        models, binned = zip(*self._levels, strict=True)
-        last = len(models) - 1
-        thresholds, expected = decide(held_out, binned[last], criterion, self.annotated, calibration)
-        if criterion == PU_F1:  # until here, strata were counted in bins
-            self._level_f1[last] = expected.f1
-        of_levels = *map(self.calibration_of_features, range(last)), calibration
-        model = StackedModel(models, self.scale, thresholds, of_levels)
+        models, binned, of_features = zip(*self._levels, strict=True)
+        thresholds, expected = decide(held_out, binned[-1], criterion, self.annotated, calibration)
+        if criterion == PU_F1:  # the exact F1 replaces the one from counts
+            self._f1_by_level[len(models) - 1] = expected.f1
+        model = StackedModel(models, self.scale, thresholds, (*of_features[:-1], calibration))
         interval = expected.interval(chosen.estimates.range_of_c)
         return model, TrainingResult(
-            chosen=chosen, level_f1=self._level_f1, expected_f1=expected.f1, f1_interval=interval, held_out=held_out
+            chosen=chosen,
+            level_f1=self._f1_by_level,
+            expected_f1=expected.f1,
+            f1_interval=interval,
+            held_out=held_out,
         )
 
 

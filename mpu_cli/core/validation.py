@@ -221,13 +221,13 @@ def train_splits(splits: Sequence[Split], tick: Callable[[], None] = lambda: Non
     probabilities = np.empty((sum(map(len, parts)), q), np.float32)
     weights, bias = np.zeros((task.features.width, q), np.float32), np.zeros(q, np.float32)
 
-    def predict_first(split: Split, block: Block, models: list[LinearModel]) -> tuple[Block, LinearModel]:
+    def keep_model(split: Split, block: Block, models: list[LinearModel]) -> tuple[Block, LinearModel]:
         places = split.held_out if isinstance(rows, slice) else np.searchsorted(rows, split.held_out)
         predict(models[0], task.features, split.held_out, block, probabilities, task.run, places)
         tick()
         return block, models[-1]
 
-    for block, model in learn_labels(splits, predict_first, task.run):
+    for block, model in learn_labels(splits, keep_model, task.run):
         weights[:, block] += model.weights / len(splits)
         bias[block] += model.bias / len(splits)
     return LinearModel(weights, bias), HeldOut(probabilities, task.labels[rows], task.frequency.rows(rows))
