@@ -416,43 +416,48 @@ def estimate_frequency(
         verified = replace(verified, cells=only_entries(verified.cells, verified.cells.data != Verdict.FALSE))
     folds = fold_numbers(sample.fold_rows)
     cells = CountedCells.of(probabilities, sample.labels, verified, folds, of_all_labels, scores is None)
-    is_of_some = read < 1 and population.groups is None
-    if is_of_some:  # c comes from the instances with labels
+    if read < 1 and population.groups is None:  # c comes from the instances with labels
         cells = cells.rows(np.flatnonzero(sample.labelled()))
     of_sample = estimate(cells, method, sample.run.seed)
-    found, implied = estimate_singly(cells, of_sample) if method == "bbe" else (None, of_sample)
-    if is_of_some:
+    by_label, implied = estimate_singly(cells, of_sample) if method == "bbe" else (None, of_sample)
+    if population.groups is not None:
+        assert calibrated is not None  # some label is annotated
+        groups, counts = _of_groups(sample, cells, of_sample, calibrated)
+        estimated = of_all_groups(groups, replace(of_sample.of_columns(sample.columns), unread=1 - read), counts)
+        largest = population.groups.of_instances[sample.rows] == np.argmax(counts)
+        if differing := by_label is not None and differ(cells.rows(largest)):
+            estimated = estimated.covering(implied)
+        return replace(before, estimate=estimated, groups=groups, labels_differ=differing)
+    if read < 1:
         labelled, chance = len(cells.annotated) / len(sample.rows), Z_90 * float(np.sqrt(1 - read))
         counts, of_labels = cells.annotated.sum(axis=1), np.maximum(cells.annotated.sum(axis=0), 1)
         margin = chance * float(np.linalg.norm(counts) / counts.sum())
         of_sample, implied = (one.of_all_instances(read, labelled, margin) for one in (of_sample, implied))
-        found = found and found.of_all_instances(read, labelled, chance / np.sqrt(of_labels))
-    single = groups = answered = None
-    differing = False
-    if population.groups is None:
-        single = found and sample.of_every_label(found, sample.columns, implied.c)
-        if of_sample.label_cap is None:  # c is unknown otherwise, although labels differ
-            of_sample = implied
-    estimated = replace(of_sample.of_columns(sample.columns), unread=1 - read)
+        by_label = by_label and by_label.of_all_instances(read, labelled, chance / np.sqrt(of_labels))
+    single = by_label and sample.of_every_label(by_label, sample.columns, implied.c)
+    if of_sample.label_cap is None:  # c is unknown otherwise, although labels differ
+        of_sample = implied
+    answered = None
     if population.answers is not None:
         scored, answers = sample.answered(probabilities, population.answers)
         answered = replace(scored, single=None if single is None else single.c[sample.columns]), answers
-    if population.groups is not None and sample.groups is not None and calibrated is not None:
-        large = np.flatnonzero(sample.groups.sums(cells.annotated.sum(axis=1)) >= FEWEST_OF_GROUP)
-        suggested = calibrated.sum(axis=1, dtype=float)
-        groups = estimate_groups(cells, sample.groups, of_sample, suggested, sample.membership_explained(large))
-        annotated, known = population.labels, population.verified
-        by_chance = annotated if known is None else known.without_implied(annotated)
-        counts = population.groups.sums(np.diff(by_chance.indptr))
-        estimated = of_all_groups(groups, estimated, counts)
-        differing = found is not None and differ(cells.rows(sample.groups.of_instances == np.argmax(counts)))
-        if differing:
-            estimated = estimated.covering(implied)
     return replace(
         before,
-        estimate=estimated,
+        estimate=replace(of_sample.of_columns(sample.columns), unread=1 - read),
         single=single,
         reviewed=from_people(population, of_sample.c, answered),
-        groups=groups,
-        labels_differ=differing,
     )
+
+
+def _of_groups(
+    sample: Sample, cells: CountedCells, of_all: FrequencyEstimate, calibrated: np.ndarray
+) -> tuple[SingleFrequencies, np.ndarray]:
+    """Estimate c of each group of instances; also return its number of annotations in the population."""
+    population, groups = sample.population, sample.groups
+    assert population.groups is not None and groups is not None
+    large = np.flatnonzero(groups.sums(cells.annotated.sum(axis=1)) >= FEWEST_OF_GROUP)
+    suggested = calibrated.sum(axis=1, dtype=float)
+    annotated, known = population.labels, population.verified
+    by_chance = annotated if known is None else known.without_implied(annotated)
+    counts = population.groups.sums(np.diff(by_chance.indptr))
+    return estimate_groups(cells, groups, of_all, suggested, sample.membership_explained(large)), counts
