@@ -444,7 +444,8 @@ class MPUClassifier(LabelSetsMixin, BaseEstimator):
         predictor, result = stacking.train(data, options, run)
         for warning in data.warnings(result.chosen.estimates, annotations.shown):
             warnings.warn(warning, MpuWarning, stacklevel=2)
-        model = data.assembled(predictor, result, options, run, files={})
+        findings = data.findings(options, predictor, result)
+        model = data.assembled(predictor, result.chosen, findings, options, run, files={})
         if named.has_one_dimension and len(named.of_columns) > 1:
             model.options["one_class_each"] = True
         validate_data(self, X, skip_check_array=True)

@@ -204,13 +204,18 @@ class TrainingData(Problem):
         return chosen.estimates.frequency(self).true_labels(self.labels)
 
     def assembled(
-        self, model: StackedModel, result: TrainingResult, options: Options, run: Run, files: dict[str, Any]
+        self,
+        model: StackedModel,
+        chosen: HyperParameters,
+        findings: dict[str, Any],
+        options: Options,
+        run: Run,
+        files: dict[str, Any],
     ) -> TrainedModel:
         """Return a model with everything that is saved; the options are as the user chose them.
 
         `files`: from `bundle.writing.described_files`; empty without files.
         """
-        chosen, findings = result.chosen, self.findings(options, model, result)
         occurring = model.columns  # the model has weights for exactly these features
         if occurring is None:
             used = self.label_features if findings.get("prior") else None

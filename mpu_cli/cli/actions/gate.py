@@ -83,8 +83,11 @@ class Gate:
                 "models; make the data by mpu vectorize --like, or train once without --accept-on"
             )
 
-    def test(self, model: TrainedModel, labels_expected: float) -> dict[str, Any]:
-        """Predict the test data with a new model, and decide. `labels_expected`: true labels per instance."""
+    def test(self, model: TrainedModel, labels_expected: float) -> tuple[dict[str, Any], list[str]]:
+        """Predict the test data with a new model, and decide; return the outcome, for the report, and warnings.
+
+        `labels_expected`: true labels per instance.
+        """
         metric = self.acceptance.accept_metric
         with self.run.step("testing the new model"):
             counts, fitness = self._tested(model)
@@ -107,7 +110,7 @@ class Gate:
                 accepted = False
                 reason = f"the new model was trained on the same data as {held.name}; remove that to accept it"
         predicted = counts.predicted
-        return {
+        outcome = {
             "accepted": accepted,
             "verdict": reason,
             "test_file": without_secrets(self.truth.file),
@@ -117,8 +120,8 @@ class Gate:
             "unknown_features": fitness.unknown / max(fitness.entries, 1),
             "labels_per_instance": float(predicted.sum()) / predicted.shape[0],
             "labels_expected": labels_expected,
-            "warnings": [f"{self.truth.file}: {warning}" for warning in fitness.warnings(model)],
         }
+        return outcome, [f"{self.truth.file}: {warning}" for warning in fitness.warnings(model)]
 
     def replace_present(self, writer: Writer, model: TrainedModel) -> None:
         """Replace the present model by an accepted one, and keep the present one."""

@@ -97,17 +97,19 @@ def train(
             predictor, result = train_by_workers(data.collection, asked, run)
         else:
             predictor, result = stacking.train(data, asked, run, hold_out_all=oof is not None)
+        findings = data.findings(options, predictor, result)
         with run.step("writing the model"):
             if oof is not None:
                 write_out_of_fold(oof, result, predictor.thresholds, data.ids, data.instances_of_file)
-            model = data.assembled(predictor, result, options, run, described.result())
+            model = data.assembled(predictor, result.chosen, findings, options, run, described.result())
             if gate is None:
                 writer.save(model)
-        outcome = None if gate is None else gate.test(model, float(data.true_labels(result.chosen).sum()) / len(data))
+        warnings, outcome = data.warnings(result.chosen.estimates), None
+        if gate is not None:
+            outcome, of_test = gate.test(model, float(data.true_labels(result.chosen).sum()) / len(data))
+            warnings += of_test
         thresholds = dict(zip(data.ids.tolist(), predictor.thresholds.tolist(), strict=True))
         different = set(thresholds.values())
-        findings = data.findings(options, predictor, result)
-        warnings = data.warnings(result.chosen.estimates) + ([] if outcome is None else outcome.pop("warnings"))
         report = {
             "model": target,
             "instances": len(data),
