@@ -124,11 +124,11 @@ def train(
             **present(cluster=data.work() if isinstance(data, ClusterData) else None, acceptance=outcome),
             "warnings": warnings,
         }
-        if gate is not None and outcome is not None and outcome["accepted"]:
+        if gate is not None and _is_saved(report):
             gate.replace_present(writer, model)
     if history is not None:
         line = names | {"time": now()} | _line(report, int(data.annotations.sum()))
-        with _after(_saved(report)):
+        with _after_saving(target) if _is_saved(report) else _before_failing():
             append(history, line)
     return report
 
@@ -277,24 +277,31 @@ def _with_failures(path: Path, names: dict[str, Any]) -> Iterator[None]:
         with signals.finally_call(append_signal):
             yield
     except (MpuError, OSError, MemoryError) as error:
-        with _after(None):
+        with _before_failing():
             append(path, names | {"error": without_secrets(str(error)) or "out of memory"})
         raise
 
 
 @contextmanager
-def _after(saved: Path | None) -> Iterator[None]:
-    """Say in an error that a model is saved. If none is, warn instead: the error of the command is another."""
+def _after_saving(model: Path) -> Iterator[None]:
+    """Say in an error that a model is saved."""
     try:
         yield
     except MpuError as error:
-        if saved is not None:
-            raise MpuError(f"{saved} is saved, but {error}") from error
+        raise MpuError(f"{model} is saved, but {error}") from error
+
+
+@contextmanager
+def _before_failing() -> Iterator[None]:
+    """Print an error as a warning, since the command fails with another error."""
+    try:
+        yield
+    except MpuError as error:
         messages.warn(str(error))
 
 
-def _saved(report: dict[str, Any]) -> Path | None:
-    return report["model"] if report.get("acceptance", {"accepted": True})["accepted"] else None
+def _is_saved(report: dict[str, Any]) -> bool:
+    return "acceptance" not in report or bool(report["acceptance"]["accepted"])
 
 
 def command(
@@ -314,9 +321,10 @@ def command(
         _refuse_on_cluster(sources, options)
     done = train(sources, output, options, on=cluster, acceptance=acceptance, **how)
     messages.detail("seconds: " + ", ".join(f"{step} {value:.2f}" for step, value in done["seconds"].items()))
-    with _after(_saved(done)):
+    is_saved = _is_saved(done)
+    with _after_saving(output) if is_saved else _before_failing():
         output_report(done, (lambda _: None) if messages.is_quiet() else _print_report)
-    if _saved(done) is None:
+    if not is_saved:
         stays = "stays" if output.exists() else "is not made"
         raise RejectedError(f"{output} {stays}: {done['acceptance']['verdict']}")
 
