@@ -394,7 +394,7 @@ def _sources(
     implicit_values: bool,
     **others: Any,
 ) -> Any:
-    from mpu_cli.inputs.training_data import Sources  # imports NumPy and SciPy, which other commands need not
+    from mpu_cli.inputs.training_data import TrainingFiles  # imports NumPy and SciPy, which other commands need not
 
     if len(fully_labelled) > 1:
         raise click.UsageError("--fully-labelled takes one file: join them.")
@@ -409,7 +409,7 @@ def _sources(
                     "--groups estimates c of each group from annotations alone, by the method bbe: leave out --groups "
                     f"or --{name.replace('_', '-')}."
                 )
-    return Sources(
+    return TrainingFiles(
         as_one(file),
         fully_labelled=next(iter(fully_labelled), None),
         naming=Naming(labels, zero_based),

@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Sources:
+class TrainingFiles:
     """Training files, from the options of `mpu train` and `mpu suggest`."""
 
     file: Source  # annotated instances; numbered consecutively through several files
@@ -281,7 +281,7 @@ def cautions_of(estimates: Estimates, problem: Problem, shown: Callable[[int], s
 
 
 def read_training_data(
-    sources: Sources, run: Run, is_for_model: bool = True, is_read_again: bool = False
+    sources: TrainingFiles, run: Run, is_for_model: bool = True, is_read_again: bool = False
 ) -> TrainingData:
     """Read the files of a training, and combine them.
 
@@ -301,7 +301,7 @@ def read_training_data(
         return _with_label_features(data, sources, run)
 
 
-def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
+def _read(sources: TrainingFiles, run: Run, sidecars: Sidecars) -> TrainingData:
     reading, states = sources.reading, list(map(state_of, files_of(sources.file)))
     refuse_filled(sources.file)
     ends: list[int] = []
@@ -359,7 +359,7 @@ def _read(sources: Sources, run: Run, sidecars: Sidecars) -> TrainingData:
     return replace(data, scores=scores)
 
 
-def _with_reviews(data: TrainingData, sources: Sources, file: Dataset) -> TrainingData:
+def _with_reviews(data: TrainingData, sources: TrainingFiles, file: Dataset) -> TrainingData:
     """Add the verified labels to the data, which were read from `file`.
 
     Raises InputError (a review cannot be read, or does not fit the file).
@@ -458,7 +458,7 @@ def _with_complete(data: TrainingData, more: Dataset) -> TrainingData:
     )
 
 
-def _with_label_features(data: TrainingData, sources: Sources, run: Run) -> TrainingData:
+def _with_label_features(data: TrainingData, sources: TrainingFiles, run: Run) -> TrainingData:
     """Add label features: those of a file, or vectors of label names; and the labels that are never annotated.
 
     These have features, or a name that ``--labels`` gives or `mpu vectorize` wrote.
@@ -481,7 +481,7 @@ def _with_label_features(data: TrainingData, sources: Sources, run: Run) -> Trai
 
 
 @contextmanager
-def cluster_data(sources: Sources, on: Address, run: Run) -> Iterator["ClusterData"]:
+def cluster_data(sources: TrainingFiles, on: Address, run: Run) -> Iterator["ClusterData"]:
     """Let the workers of a cluster read files, for the duration of the context.
 
     Raises InputError (a file cannot be read, no instance has a label, or a file beside the data is not supported on a

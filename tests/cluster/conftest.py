@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from mpu_cli.cluster import Address
 from mpu_cli.core.options import Options
-from mpu_cli.inputs.training_data import Sources
+from mpu_cli.inputs.training_data import TrainingFiles
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import Files
 from tests.core.simulated import hide, linear_problem
@@ -39,8 +39,8 @@ def files(tmp_path) -> list[str]:
 
 
 @pytest.fixture
-def sources(files) -> Sources:
-    return Sources(Files(files))
+def sources(files) -> TrainingFiles:
+    return TrainingFiles(Files(files))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from mpu_cli.cli.actions.predict import predict_files
 from mpu_cli.cli.actions.train import train as train_here
 from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError
-from mpu_cli.inputs.training_data import Sources
+from mpu_cli.inputs.training_data import TrainingFiles
 from mpu_cli.svmlight.streams import Files
 from tests.cluster.conftest import write_parts
 from tests.folders import contents
@@ -19,7 +19,7 @@ from tests.slow import slow
 
 def make(_run, folder: Path) -> None:
     options = Options(c=0.7, cost=10.0, epochs=2, features="linear", loss="pu-logistic", eta0=1.0)
-    train_here(Sources(Files(write_parts(folder))), folder / "news.mpu", options)
+    train_here(TrainingFiles(Files(write_parts(folder))), folder / "news.mpu", options)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from mpu_cli.cli.actions.train import train
 from mpu_cli.cluster import Address, connected
 from mpu_cli.core.options import Options
 from mpu_cli.errors import ClusterError, DataError, InputError
-from mpu_cli.inputs.training_data import Sources
+from mpu_cli.inputs.training_data import TrainingFiles
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import Files
 from tests import svm
@@ -37,7 +37,7 @@ PHASES = ["reading data", "estimating c", "choosing settings", "learning level 0
 def expected(tmp_path_factory) -> list[bytes]:
     """What these files give by one worker in this process, which nothing disturbs."""
     folder = tmp_path_factory.mktemp("expected")
-    sources, on = Sources(Files(write_parts(folder))), Address(workers=1)
+    sources, on = TrainingFiles(Files(write_parts(folder))), Address(workers=1)
     assert train(sources, folder / "news.mpu", OPTIONS, on=on)["cluster"] == {"parts": 4, "workers": 1}
     return learned(folder / "news.mpu")
 
@@ -66,7 +66,7 @@ def test_it_predicts_as_well_as_a_model_of_one_machine(tmp_path, options):
     files = [tmp_path / f"{number}.svm" for number in range(8)]
     for file, rows in zip(files, np.split(np.arange(2000), 8), strict=True):
         file.write_text("".join(svm.lines(X[order[rows]], annotated[rows], first=0)))
-    sources, test = Sources(Files(map(str, files))), as_features(X[2000:])
+    sources, test = TrainingFiles(Files(map(str, files))), as_features(X[2000:])
     options = replace(options, c=0.7, sample=500)
     f1 = []
     for name, on in {"here": None, "there": Address(workers=2)}.items():
@@ -82,11 +82,11 @@ def test_a_file_may_be_empty_but_not_all(files, on, tmp_path, caplog):
     """A large one is to be split, if there are fewer files than workers."""
     caplog.set_level("INFO")
     (tmp_path / "a.svm").write_bytes((b"# nothing" + b" " * 1_000_000 + b"\n") * 65)
-    sources = Sources(Files([str(tmp_path / "a.svm"), *files]))
+    sources = TrainingFiles(Files([str(tmp_path / "a.svm"), *files]))
     assert train(sources, tmp_path / "news.mpu", OPTIONS, on=on)["instances"] == 400
     assert "split -C" not in caplog.text
     with pytest.raises(InputError, match=r"a\.svm: no instance has a label"):
-        train(Sources(str(tmp_path / "a.svm")), tmp_path / "news.mpu", OPTIONS, on=on)
+        train(TrainingFiles(str(tmp_path / "a.svm")), tmp_path / "news.mpu", OPTIONS, on=on)
     assert "split -C" in caplog.text
 
 
@@ -95,14 +95,14 @@ def test_a_feature_that_dominates_is_told_by_its_number(on, tmp_path):
     for file in files:
         lines = (f"{i % 3} {10 + 10 * (i % 7)}:{i % 3} 999:{1000 + i}\n" for i in range(100))
         file.write_text("".join(lines))
-    report = train(Sources(Files(map(str, files))), tmp_path / "a.mpu", OPTIONS, on=on)
+    report = train(TrainingFiles(Files(map(str, files))), tmp_path / "a.mpu", OPTIONS, on=on)
     assert [text for text in report["warnings"] if text.startswith("feature 999 has ")]
 
 
 def test_more_labels_than_a_cluster_learns_are_refused(on, tmp_path):
     (tmp_path / "many.svm").write_text("".join(f"{label} 1:1\n" for label in range(501)))
     with pytest.raises(DataError, match="there are 501 labels, and a cluster learns at most 500"):
-        train(Sources(str(tmp_path / "many.svm")), tmp_path / "a.mpu", OPTIONS, on=on)
+        train(TrainingFiles(str(tmp_path / "many.svm")), tmp_path / "a.mpu", OPTIONS, on=on)
 
 
 def test_a_local_cluster_is_not_reached_from_elsewhere():

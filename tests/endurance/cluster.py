@@ -15,7 +15,7 @@ from dask import config
 
 from mpu_cli.cli.actions.train import train
 from mpu_cli.cluster import Address
-from mpu_cli.inputs.training_data import Sources
+from mpu_cli.inputs.training_data import TrainingFiles
 from mpu_cli.svmlight.streams import Files
 from tests.cluster.conftest import OPTIONS, write_parts
 from tests.cluster.processes import Processes, wait
@@ -28,7 +28,7 @@ def survive(kills: int, seed: int, folder: Path) -> Counter:
     rng = random.Random(seed)
     dask, model = folder / "dask", folder / "model.mpu"
     dask.mkdir()
-    sources = Sources(Files(write_parts(folder, 12)))
+    sources = TrainingFiles(Files(write_parts(folder, 12)))
     processes = Processes(dask, workers=3)
     on = Address(processes.address)
     found: Counter = Counter()

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from mpu_cli.core.options import Options
 from mpu_cli.errors import InputError
 from mpu_cli.inputs.side_tables import frequency_lines, read_frequencies
-from mpu_cli.inputs.training_data import Sources, read_training_data
+from mpu_cli.inputs.training_data import TrainingFiles, read_training_data
 from mpu_cli.names.naming import Naming
 from mpu_cli.runtime.options import LEAST_FREQUENCY
 from mpu_cli.runtime.run import Run
@@ -24,7 +24,7 @@ def data(file):
 
 
 def widened(data, **sources):
-    return read_training_data(Sources(data, **sources), Run())
+    return read_training_data(TrainingFiles(data, **sources), Run())
 
 
 def test_features_are_those_of_the_label_whatever_the_order_of_lines(data, file):

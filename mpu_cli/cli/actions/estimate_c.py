@@ -22,14 +22,14 @@ from mpu_cli.core.problem import counts_by_chance
 from mpu_cli.core.sample import Estimates, refuse_two_frequencies
 from mpu_cli.errors import InputError, counted
 from mpu_cli.inputs.side_tables import estimate_lines, frequency_lines
-from mpu_cli.inputs.training_data import Sources, TrainingData, read_training_data
+from mpu_cli.inputs.training_data import TrainingData, TrainingFiles, read_training_data
 from mpu_cli.people.posteriors import Count, Scored, count_missing_labels
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.streams import open_output, refuse_unwritable
 
 
 def command(
-    sources: Sources,
+    sources: TrainingFiles,
     options: FrequencyOptions,
     method: str,
     per_label: bool,

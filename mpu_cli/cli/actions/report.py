@@ -23,7 +23,7 @@ from mpu_cli.cli.messages import info, output_report, present
 from mpu_cli.cli.options import refuse_overlaps
 from mpu_cli.core.options import Options
 from mpu_cli.errors import counted, one_line, shown
-from mpu_cli.inputs.training_data import Sources
+from mpu_cli.inputs.training_data import TrainingFiles
 from mpu_cli.names.lines import cell
 from mpu_cli.people.posteriors import Choice
 from mpu_cli.review.page import rendered
@@ -67,7 +67,7 @@ def _is_by_decisions(missing: dict[str, Any], c: dict[str, Any]) -> bool:
     return "judged" in missing and "assumption" in c
 
 
-def _suggestions(missing: suggest.Listed, sources: Sources) -> Iterator[dict[str, Any]]:
+def _suggestions(missing: suggest.Listed, sources: TrainingFiles) -> Iterator[dict[str, Any]]:
     """Yield each suggestion, with the beginning of the text of its record as title."""
     data, names, cells = missing.data, missing.data.names, missing.found.listed
     ids, labels, wanted = data.record_ids, data.ids[cells.columns].tolist(), {*cells.rows.tolist()}
@@ -124,7 +124,7 @@ def page(source: str, missing: suggest.Listed, report: dict[str, Any], rows: lis
     )
 
 
-def command(sources: Sources, output: Path, csv: Path | None, top: int, run: Run) -> None:
+def command(sources: TrainingFiles, output: Path, csv: Path | None, top: int, run: Run) -> None:
     refuse_overlaps(sources.by_option(), {"--output": output, "--csv": csv})
     refuse_unwritable(output, csv)
     missing = suggest.suggest(sources, Options(), Choice(top=top), run)

@@ -24,7 +24,7 @@ from mpu_cli.core.problem import Verdict
 from mpu_cli.core.sample import Estimates
 from mpu_cli.core.stacking import StackedModel, train
 from mpu_cli.errors import STANDARD_STREAM, InputError, MpuError, counted
-from mpu_cli.inputs.training_data import Sources, TrainingData, read_training_data
+from mpu_cli.inputs.training_data import TrainingData, TrainingFiles, read_training_data
 from mpu_cli.names.naming import EVERY_LABEL, FILLED, IMPLIED, Suggestible, beside, place_beside
 from mpu_cli.people.posteriors import Choice, Count, Evidence, Scored
 from mpu_cli.people.suggestions import Suggestions, find
@@ -131,7 +131,7 @@ class Listed(NamedTuple):
 
 
 def suggest(
-    sources: Sources,
+    sources: TrainingFiles,
     options: Options,
     choice: Choice,
     run: Run,
@@ -203,7 +203,9 @@ def _write_cells(out: Writable, cells: Cells | Questions, data: TrainingData, fi
     decisions.write(out, cells.rows, data.ids[cells.columns], **more)
 
 
-def ask(sources: Sources, target: str, suggestible: Suggestible, n: int, options: Options, run: Run) -> dict[str, int]:
+def ask(
+    sources: TrainingFiles, target: str, suggestible: Suggestible, n: int, options: Options, run: Run
+) -> dict[str, int]:
     """Draw unannotated cells, and write them as a review file without decisions.
 
     `sources`: with reviews: cells answered there are not drawn again, and the answers determine which others are most
@@ -235,7 +237,7 @@ def ask(sources: Sources, target: str, suggestible: Suggestible, n: int, options
     return {"questions": len(drawn), "instances": instances, "labels": labels, "answered": answered}
 
 
-def _refuse_files(sources: Sources, target: str, fill: bool, suggestible: Suggestible, options: Options) -> None:
+def _refuse_files(sources: TrainingFiles, target: str, fill: bool, suggestible: Suggestible, options: Options) -> None:
     """Refuse, before any training, files that would overwrite each other, or cannot be written or read twice."""
     listed = place_beside(target, FILLED) if fill else None
     rules = None if listed is None or sources.rules is None else beside(target, IMPLIED)
@@ -252,7 +254,7 @@ def _refuse_files(sources: Sources, target: str, fill: bool, suggestible: Sugges
 
 
 def command(
-    sources: Sources,
+    sources: TrainingFiles,
     output: str,
     format: str,
     top: int | None,

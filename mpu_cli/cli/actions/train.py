@@ -29,7 +29,7 @@ from mpu_cli.core.options import LINEAR, STANDARDISED, Options
 from mpu_cli.core.predictions import FEW_LABELS
 from mpu_cli.core.selection import TrainingResult
 from mpu_cli.errors import STANDARD_STREAM, MpuError, RejectedError, counted, shown, without_secrets
-from mpu_cli.inputs.training_data import ClusterData, Sources, cluster_data, read_training_data
+from mpu_cli.inputs.training_data import ClusterData, TrainingFiles, cluster_data, read_training_data
 from mpu_cli.runtime import signals
 from mpu_cli.runtime.options import options_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, in_background, peak_bytes
@@ -46,7 +46,7 @@ _EVERY_MODEL = Acceptance()
 
 
 def train(
-    sources: Sources,
+    sources: TrainingFiles,
     target: Path,
     options: Options,
     *,
@@ -305,7 +305,12 @@ def _is_saved(report: dict[str, Any]) -> bool:
 
 
 def command(
-    sources: Sources, output: Path | None, options: Options, cluster: Address | None, acceptance: Acceptance, **how: Any
+    sources: TrainingFiles,
+    output: Path | None,
+    options: Options,
+    cluster: Address | None,
+    acceptance: Acceptance,
+    **how: Any,
 ) -> None:
     if output is None:
         if isinstance(sources.file, Files):
@@ -329,7 +334,7 @@ def command(
         raise RejectedError(f"{output} {stays}: {done['acceptance']['verdict']}")
 
 
-def _refuse_on_cluster(sources: Sources, options: Options) -> None:
+def _refuse_on_cluster(sources: TrainingFiles, options: Options) -> None:
     others = ["reviewed", "fully_labelled", "implied", "groups", "same_fold", "label_features", "oof"]
     refuse_set(others, "{} and --cluster exclude each other; leave out one of the two.")
     for name, value, only in ("features", options.features, LINEAR), ("loss", options.loss, DEFAULT_LOSS):
