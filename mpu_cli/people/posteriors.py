@@ -245,7 +245,12 @@ class Choice:
     top: int | None = None  # at most this many, the most probable ones
     least: float | None = None  # with at least this probability
     per_instance: int | None = None  # at most this many per instance, the most probable ones
-    columns: np.ndarray | None = field(default=None, compare=False)  # bool, shape (q,): labels to list; None: all
+    columns: np.ndarray | None = None  # bool, shape (q,): labels to list; None: all
+
+    @property
+    def is_default(self) -> bool:
+        """Whether there is no condition on suggestions of the labels to list."""
+        return self.top is None and self.least is None and self.per_instance is None
 
 
 @dataclass(frozen=True)

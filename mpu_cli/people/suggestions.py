@@ -503,18 +503,19 @@ def find(
     with run.step("listing labels"):
         of_labels, of_all = count_missing_labels(labels, evidence.frequency, estimates)
         claims = Claims.of(probabilities, problem, evidence, choice, implied)
-        is_by_annotations = estimates.is_known and estimates.reviewed is None
-        is_by_decisions = is_by_annotations and claims.decided is not None  # on lists; they outweigh c
         remaining = Count(*(max(count - found, 0.0) for count in vars(of_all).values()))
-        if is_by_decisions and claims.at_top is not None:  # at least the right ones at the top of lists
-            remaining = Count(*map(max, vars(remaining).values(), vars(claims.at_top).values()))
-        if estimates.is_known and claims.at_top is not None and claims.at_top.expected > remaining.expected:
-            every = suggest(probabilities, positive, frequency, Choice(), implied)
-            claims = claims.adding_up_to(float(remaining.expected), every.probabilities)
+        # Decisions on lists outweigh c if it comes from annotations alone
+        by_decisions = estimates.is_known and estimates.reviewed is None and claims.decided is not None
+        if estimates.is_known and claims.at_top is not None:
+            if by_decisions:
+                remaining = _at_least(remaining, claims.at_top)
+            elif claims.at_top.expected > remaining.expected:
+                every = suggest(probabilities, positive, frequency, Choice(), implied)
+                claims = claims.adding_up_to(float(remaining.expected), every.probabilities)
         second = np.zeros(0, int) if problem.second is None else problem.second
         n_annotated = positive.nnz - positive[second].nnz
         true = float(n_annotated + remaining.expected)
-        is_default = choice == Choice()
+        is_default = choice.is_default
         if is_default:  # half of the F1 before filling in
             choice = replace(choice, least=n_annotated / max(n_annotated + true, 1))
         listed = suggest(probabilities, positive, frequency, choice, implied, claims.corrected)
@@ -522,16 +523,9 @@ def find(
         if is_default:
             listed = listed[: filling_in.size]
         right = claims.expected_right(posterior_at(probabilities, frequency, listed.rows, listed.columns))
-        if is_by_decisions:  # at least the right ones listed, as far as c allows
-            right = Count(*(min(count, remaining.high) for count in vars(right).values()))
-            remaining = Count(*map(max, vars(remaining).values(), vars(right).values()))
+        right, remaining = _consistent(right, remaining, claims, estimates, by_decisions)
+        if by_decisions:
             of_all = Count(*(count + found for count in vars(remaining).values()))
-        elif estimates.is_known:  # no more are right than labels are missing
-            # Whether c leaves fewer missing labels than the list claims
-            claims_more = claims.log_kappa is not None or right.low > remaining.expected
-            low = min(right.low, remaining.low) if claims_more else right.low
-            high = right.high if is_by_annotations else min(right.high, remaining.high)
-            right = Count(min(right.expected, remaining.expected), low, high)
     return Suggestions(
         there=positive,
         added=csr_array(positive > labels),
@@ -544,3 +538,28 @@ def find(
         decided=claims.decided,
         answers=0 if estimates.reviewed is None else estimates.reviewed.answers,
     )
+
+
+def _at_least(count: Count, least: Count) -> Count:
+    return Count(*map(max, vars(count).values(), vars(least).values()))
+
+
+def _consistent(
+    right: Count, remaining: Count, claims: Claims, estimates: Estimates, by_decisions: bool
+) -> tuple[Count, Count]:
+    """Return how many suggestions are right and how many labels are missing, so that the numbers agree.
+
+    - By decisions on lists: at least the right ones are missing, as far as c allows.
+    - By c otherwise: no more are right than are missing. The interval contains the new number; its upper end stays if
+      c comes from annotations alone.
+    - If c is unknown, so is how many are missing, and both stay.
+    """
+    if by_decisions:
+        right = Count(*(min(count, remaining.high) for count in vars(right).values()))
+        return right, _at_least(remaining, right)
+    if not estimates.is_known:
+        return right, remaining
+    claims_more = claims.log_kappa is not None or right.low > remaining.expected
+    low = min(right.low, remaining.low) if claims_more else right.low
+    high = right.high if estimates.reviewed is None else min(right.high, remaining.high)
+    return Count(min(right.expected, remaining.expected), low, high), remaining

@@ -113,8 +113,7 @@ class Listed(NamedTuple):
     @property
     def is_unchecked(self) -> bool:
         """Whether all results are based on annotations alone."""
-        checked = self.report.keys() & {"judged", "answers"}
-        return self.frequency is not None and not checked and "complete_instances" not in self.frequency
+        return self.frequency is not None and self.found.decided is None and self.estimates.reviewed is None
 
     @property
     def claim(self) -> str:
@@ -156,9 +155,10 @@ def suggest(
     found = find(evidence, data, data.ids, choice, data.implications, run)
     frequency = estimate_c.report_of(evidence.estimates, data) if options.c is None else None
     missing, right, each, filling_in = found.of_all, found.right, found.of_labels, found.filling_in
-    ends = (None,) * 3 if missing is None else (float(missing.expected), float(missing.low), float(missing.high))
-    report: dict[str, Any] = dict(zip(("missing", "missing_low", "missing_high"), ends, strict=True))
-    report |= {
+    report: dict[str, Any] = {
+        "missing": None if missing is None else float(missing.expected),
+        "missing_low": None if missing is None else float(missing.low),
+        "missing_high": None if missing is None else float(missing.high),
         "missing_found": found.found,
         "listed": len(found.listed),
         "listed_never_annotated": int(np.isin(data.ids[found.listed.columns], data.never_annotated).sum()),
@@ -294,7 +294,7 @@ def command(
     made = suggest(sources, options, choice, run, suggestible, is_read_again=fill)
     found, data, report = made.found, made.data, made.report
     if fill:
-        most = found.filling_in.size if choice == Choice() else None
+        most = found.filling_in.size if choice.is_default else None
         report["filled_in"] = write_filled(sources.file, output, data, found, most, fill_implied)
         if place_beside(output, FILLED) is None:
             unlisted = "the filled-in labels are not listed beside the output, so they will count as annotated"
