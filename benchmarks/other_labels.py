@@ -17,7 +17,7 @@ from mpu_cli.core.options import Options
 from mpu_cli.core.predictions import Cells
 from mpu_cli.core.problem import Problem
 from mpu_cli.core.stacking import train
-from mpu_cli.people.posteriors import Choice, Evidence, suggest
+from mpu_cli.people.posteriors import Choice, Evidence, list_missing
 from mpu_cli.people.suggestions import given_other_labels
 from mpu_cli.runtime.run import Run
 
@@ -31,7 +31,7 @@ def one(of: Collection, way: str, seed: int, run: Run) -> list[tuple[float, floa
     frequency, by_features = LabelFrequency.of(report.chosen.c, labels.shape), report.held_out.probabilities
     given = given_other_labels(Evidence(by_features, frequency), labels, run)
     R = int((of.Y.toarray() & ~S).sum())
-    found = [suggest(probabilities, labels, frequency, Choice(top=R)) for probabilities in (by_features, given)]
+    found = [list_missing(probabilities, labels, frequency, Choice(top=R)) for probabilities in (by_features, given)]
     return [(right(missing, some), right(missing, some[: R // 10]), some.probabilities.mean()) for some in found]
 
 

@@ -262,7 +262,7 @@ class Count:
     high: np.ndarray | float
 
 
-def suggest(
+def list_missing(
     probabilities: Predictions,
     annotated: csr_array,
     frequency: LabelFrequency,
@@ -280,7 +280,7 @@ def suggest(
 
     >>> p = np.array([[0.9, 0.5], [0.8, 0.1]], np.float32)
     >>> annotated = csr_array(np.array([[True, False], [False, False]]))
-    >>> best = suggest(p, annotated, LabelFrequency.of(0.5, (2, 2)), Choice(top=2))
+    >>> best = list_missing(p, annotated, LabelFrequency.of(0.5, (2, 2)), Choice(top=2))
     >>> best.rows.tolist(), best.columns.tolist(), best.probabilities.round(2)
     ([1, 0], [0, 1], array([0.67, 0.33], dtype=float32))
     """

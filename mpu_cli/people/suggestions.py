@@ -42,10 +42,10 @@ from mpu_cli.people.posteriors import (
     FillingIn,
     count_missing_labels,
     found_labels,
+    list_missing,
     log_odds,
     posterior_at,
     posterior_blocks,
-    suggest,
     worth_filling_in,
 )
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
@@ -325,7 +325,7 @@ class Claims:
         If c was given and no cell is decided, the claims are the posteriors.
 
         `probabilities`: those of `evidence`, perhaps given the other labels.
-        `choice`, `left_out`: as for `suggest`.
+        `choice`, `left_out`: as for `list_missing`.
         """
         frequency = evidence.of_posteriors(problem.labels)
         reviewed, answers = evidence.estimates.reviewed, problem.answers
@@ -336,7 +336,7 @@ class Claims:
         rows, columns, true, is_listed = _decided(problem, answers if learned else None)
         size = int(np.clip(_TOP * problem.labels.nnz, _FEWEST, _MOST))
         annotated = frequency.positives(problem.labels).astype(bool)
-        top = suggest(probabilities, annotated, frequency, Choice(top=size, columns=choice.columns), left_out)
+        top = list_missing(probabilities, annotated, frequency, Choice(top=size, columns=choice.columns), left_out)
         decided = posterior_at(probabilities, frequency, rows, columns)
         if evidence.estimates.are_estimated or is_listed.any():
             claims = cls.estimate(claimed, top.probabilities, decided, true, is_listed)
@@ -510,7 +510,7 @@ def find(
             if by_decisions:
                 remaining = _at_least(remaining, claims.at_top)
             elif claims.at_top.expected > remaining.expected:
-                every = suggest(probabilities, positive, frequency, Choice(), implied)
+                every = list_missing(probabilities, positive, frequency, Choice(), implied)
                 claims = claims.adding_up_to(float(remaining.expected), every.probabilities)
         second = np.zeros(0, int) if problem.second is None else problem.second
         n_annotated = positive.nnz - positive[second].nnz
@@ -518,7 +518,7 @@ def find(
         is_default = choice.is_default
         if is_default:  # half of the F1 before filling in
             choice = replace(choice, least=n_annotated / max(n_annotated + true, 1))
-        listed = suggest(probabilities, positive, frequency, choice, implied, claims.corrected)
+        listed = list_missing(probabilities, positive, frequency, choice, implied, claims.corrected)
         filling_in = worth_filling_in(listed, n_annotated, true)
         if is_default:
             listed = listed[: filling_in.size]

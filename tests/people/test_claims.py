@@ -11,7 +11,7 @@ from mpu_cli.core.frequency.label_frequency import LabelFrequency
 from mpu_cli.core.frequency.review_frequency import ReviewedFrequency
 from mpu_cli.core.problem import Answers, HowDecided, Problem, VerifiedLabels
 from mpu_cli.core.sample import Estimates
-from mpu_cli.people.posteriors import Choice, Evidence, count_missing_labels, posterior_at, suggest
+from mpu_cli.people.posteriors import Choice, Evidence, count_missing_labels, list_missing, posterior_at
 from mpu_cli.people.suggestions import Claims, Decided, by_answers, find
 from tests.slow import slow
 
@@ -182,7 +182,7 @@ def answered(seed, depth, line=(0.0, 1.0), m=300):
 
 
 def at_expected_c(by):
-    """Return what makes probabilities at the expected c, as `suggest` takes it."""
+    """Return what makes probabilities at the expected c, as `list_missing` takes it."""
     return lambda p: by(p.ravel())[0].reshape(p.shape).astype(p.dtype)
 
 
@@ -191,7 +191,7 @@ def test_probabilities_add_up_to_what_is_missing_and_are_right(sparse, depth):
     true, p, labels, frequency, answers, reviewed = answered(0, depth)
     predictions = csr_array(p) if sparse else p
     by = by_answers(predictions, labels, frequency, answers, reviewed)
-    listed = suggest(predictions, labels, frequency, Choice(), correction=at_expected_c(by))
+    listed = list_missing(predictions, labels, frequency, Choice(), correction=at_expected_c(by))
     right = true[listed.rows, listed.columns]
     missing = count_missing_labels(labels, frequency, Estimates(reviewed=reviewed))[1]
     verified = at_expected_c(by)(posterior_at(p, frequency, answers.rows, answers.columns)).sum()
@@ -212,10 +212,10 @@ def test_intervals_of_how_many_are_right_cover():
         line = of_line.normal(0, 0.4), of_line.normal(1, 0.2)
         true, p, labels, frequency, answers, reviewed = answered(seed, 0.2, line, m=100)
         by = by_answers(p, labels, frequency, answers, reviewed)
-        top = suggest(p, labels, frequency, Choice(top=200)).probabilities
+        top = list_missing(p, labels, frequency, Choice(top=200)).probabilities
         decided = posterior_at(p, frequency, answers.rows, answers.columns)
         claims = Claims.estimate(by, top, decided, answers.true, np.zeros(len(answers), bool))
-        listed = suggest(p, labels, frequency, Choice(top=1_000), correction=claims.corrected)
+        listed = list_missing(p, labels, frequency, Choice(top=1_000), correction=claims.corrected)
         assert listed.probabilities.max() < 0.97
         for first in (listed[:100], listed):
             count = claims.expected_right(posterior_at(p, frequency, first.rows, first.columns))

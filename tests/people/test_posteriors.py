@@ -10,7 +10,13 @@ from mpu_cli.core.predictions import Cells
 from mpu_cli.core.problem import VerifiedLabels
 from mpu_cli.core.sample import Estimates
 from mpu_cli.people import posteriors
-from mpu_cli.people.posteriors import Choice, count_missing_labels, suggest, unannotated_posterior, worth_filling_in
+from mpu_cli.people.posteriors import (
+    Choice,
+    count_missing_labels,
+    list_missing,
+    unannotated_posterior,
+    worth_filling_in,
+)
 
 N, Q = 60, 7
 
@@ -48,7 +54,7 @@ def as_list(cells):
 @pytest.mark.parametrize("most", [1, 0.3])
 def test_the_most_probable_in_order_also_where_a_correction_makes_them_equal(problem, top, least, most):
     expected = [(i, k, min(p, np.float32(most))) for i, k, p in by_hand(*problem) if p >= (least or 0)]
-    found = suggest(*problem, Choice(top=top, least=least), correction=lambda p: np.minimum(p, np.float32(most)))
+    found = list_missing(*problem, Choice(top=top, least=least), correction=lambda p: np.minimum(p, np.float32(most)))
     assert as_list(found) == expected[:top]
 
 
@@ -59,13 +65,13 @@ def test_of_each_instance(problem, k):
         if seen[cell[0]] < k:
             expected.append(cell)
             seen[cell[0]] += 1
-    assert as_list(suggest(*problem, Choice(per_instance=k))) == expected
+    assert as_list(list_missing(*problem, Choice(per_instance=k))) == expected
 
 
 def test_what_is_left_out(problem):
     left_out = csr_array(np.random.default_rng(1).random((N, Q)) < 0.5)
     expected = [cell for cell in by_hand(*problem) if not left_out[cell[0], cell[1]]]
-    assert as_list(suggest(*problem, Choice(), left_out)) == expected
+    assert as_list(list_missing(*problem, Choice(), left_out)) == expected
 
 
 def test_nothing_is_missing_where_all_is_annotated(problem):
@@ -73,7 +79,7 @@ def test_nothing_is_missing_where_all_is_annotated(problem):
     of_labels, of_all = count_missing_labels(annotated, LabelFrequency.of(1.0, (N, Q)))
     assert not of_labels.expected.any()
     assert (of_all.expected, of_all.low, of_all.high) == (0, 0, 0)
-    assert not len(suggest(probabilities, annotated, LabelFrequency.of(1.0, (N, Q)), Choice()))
+    assert not len(list_missing(probabilities, annotated, LabelFrequency.of(1.0, (N, Q)), Choice()))
 
 
 def test_what_is_complete_is_not_missing_and_what_is_found_is():
