@@ -54,16 +54,15 @@ class Fitness:
     # `entries`, `unknown`: feature values, and how many belong to features that never occurred in training
     entries: int = 0
     unknown: int = 0
-    filled: int = 0  # instances with features
-    familiar: int = 0  # instances with features that occurred in training
+    with_features: int = 0  # instances with features
+    with_known_features: int = 0  # instances with features that occurred in training
     # Sum of the squares of all feature values
     squares: float = field(default=0.0, compare=False)  # rounding depends on how the data are split
     # `annotations`, `strange`: labels of the instances, if requested, and how many of them are not in the model
     annotations: int = 0
     strange: int = 0
-    # `features`, `labels`: their ranges
-    features: _Range = _NONE
-    labels: _Range = _NONE
+    feature_range: _Range = _NONE
+    label_range: _Range = _NONE
     written: int = 0  # labels or scores
 
     @classmethod
@@ -77,13 +76,13 @@ class Fitness:
             instances=features.shape[0],
             entries=features.nnz,
             unknown=features.nnz - int(known.sum()),
-            filled=int((np.diff(features.indptr) > 0).sum()),
-            familiar=int(np.count_nonzero(known)),
+            with_features=int((np.diff(features.indptr) > 0).sum()),
+            with_known_features=int(np.count_nonzero(known)),
             squares=float(np.square(features.data, dtype=float).sum()),
             annotations=len(annotated),
             strange=int(np.count_nonzero(~np.isin(annotated, model.label_ids))),
-            features=_range_of(features.indices),
-            labels=_range_of(annotated),
+            feature_range=_range_of(features.indices),
+            label_range=_range_of(annotated),
             written=written,
         )
 
@@ -116,8 +115,8 @@ class Fitness:
         """Return whether features, and true labels, seem to be numbered from another base, and what to do."""
         shifts, used = {}, model.occurring.indices
         for kind, count, numbers, found in (
-            ("features", self.filled, used, self.features),
-            ("true labels", self.annotations, model.label_ids, self.labels),
+            ("features", self.with_features, used, self.feature_range),
+            ("true labels", self.annotations, model.label_ids, self.label_range),
         ):
             trained = _range_of(numbers)
             if count >= _FEWEST_INSTANCES and (more := base_shift(found, trained)):
@@ -130,7 +129,7 @@ class Fitness:
     def misfits(self, model: TrainedModel) -> list[str]:
         """Return why a model does not fit the data, and what to do; empty if it fits or there are too few data."""
         misfits: list[str] = []
-        if self.filled < _FEWEST_INSTANCES:
+        if self.with_features < _FEWEST_INSTANCES:
             return misfits
         shifts = self.shifts(model)
         counts = {"features": (self.unknown, self.entries), "true labels": (self.strange, self.annotations)}
@@ -144,7 +143,7 @@ class Fitness:
                 )
         # A model with a kernel does not store the length of instances.
         length = model.predictor.scale / STACK_SCALE if model.predictor.rbf is None else 0.0
-        times = np.sqrt(self.squares / self.filled) / length if length else 1.0
+        times = np.sqrt(self.squares / self.with_features) / length if length else 1.0
         if not 1 / _OTHER_SCALE < times < _OTHER_SCALE:
             misfits.append(
                 f"instances are {times:.2g} times as long as those it was trained on; scale feature values as in the "

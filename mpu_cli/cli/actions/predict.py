@@ -185,21 +185,23 @@ def predict(
             Sidecars(source).refuse_other_vectorizer(model.packed_vectorizer)
         rows = _rows_of(source, output.format in RECORD_FORMS, replace(reading, labels=False), run)
 
-    every, most = np.zeros(len(model.label_ids), np.float32), output.top_k
-    thresholds = every if output.has_all else output.thresholds(model)
-    least = thresholds if most is None else every  # of the most probable labels, those that reach their thresholds
-    if allowed is not None:  # no probability reaches the threshold of the others, which may be the most probable ones
-        least = np.where(allowed, least, np.float32(np.inf))
-        most = None if most is None else most + int(np.count_nonzero(~allowed))
+    # First the top k are chosen, then those of them that reach their own thresholds.
+    no_thresholds, n_predicted = np.zeros(len(model.label_ids), np.float32), output.top_k
+    thresholds = no_thresholds if output.has_all else output.thresholds(model)
+    of_candidates = thresholds if n_predicted is None else no_thresholds
+    if allowed is not None:
+        of_candidates = np.where(allowed, of_candidates, np.float32(np.inf))  # which no probability reaches
+        if n_predicted is not None:  # the labels left out may be the most probable ones
+            n_predicted += int(np.count_nonzero(~allowed))
     ranked = output.format != "labels"
 
     def predict_rows(part: Rows) -> tuple[bytes, Fitness]:
         (features, ids), n = part, part[0].shape[0]
-        if output.has_all or most is not None:
-            predictions = model.predictor.predictions(features, run, most)
+        if output.has_all or n_predicted is not None:
+            predictions = model.predictor.predictions(features, run, n_predicted)
         else:
-            predictions = reaching(model.predictor, features, least, run)
-        cells = select(predictions, least, output.top_k, ranked)
+            predictions = reaching(model.predictor, features, of_candidates, run)
+        cells = select(predictions, of_candidates, output.top_k, ranked)
         cells = cells[cells.probabilities >= thresholds[cells.columns]]
         if implies is not None:
             cells = with_implied(cells, implies, allowed, ranked)
@@ -370,7 +372,7 @@ def command(
                 rows = rows_of_texts(trained, name, text, text_format) if has_texts(name) else None
                 one = predict(trained, name, target, what, rows=rows, count=count, reading=reading, run=run)
                 found += one
-                if rows is not None and (wordless := one.instances - one.familiar):
+                if rows is not None and (wordless := one.instances - one.with_known_features):
                     of_all = f"{wordless:,} of {counted(one.instances, 'text')}"
                     warn(f"{shown(name)}: {of_all} without any word that the model knows")
     if not found.instances:
