@@ -226,7 +226,7 @@ def select(predictions: Predictions, thresholds: np.ndarray, top_k: int | None, 
     else:
         rows = entry_rows(predictions)
         columns, probabilities = predictions.indices, predictions.data
-        reach = probabilities >= (thresholds if len(thresholds) == 1 else thresholds[columns])
+        reach = probabilities >= thresholds[columns]
         rows, columns, probabilities = rows[reach], columns[reach], probabilities[reach]
     cells = Cells(rows, columns, probabilities)
     if top_k is not None:

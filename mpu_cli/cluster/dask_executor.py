@@ -33,7 +33,7 @@ from mpu_cli.core.features import Features
 from mpu_cli.core.linear_model import LinearModel
 from mpu_cli.errors import ClusterError, MpuError
 from mpu_cli.runtime.options import Real, checked
-from mpu_cli.runtime.run import DEFAULT_RUN, Run, blas_on_one_thread, in_background, within
+from mpu_cli.runtime.run import DEFAULT_RUN, Run, blas_on_one_thread, in_background
 from mpu_cli.runtime.signals import finally_call
 from mpu_cli.svmlight.reader import Dataset
 from mpu_cli.svmlight.streams import NO_ROOM
@@ -68,7 +68,7 @@ class DaskExecutor:
     def workers(self) -> int:
         """The number of workers; 0 if the scheduler does not answer."""
         with suppress(Exception):  # as for `_look`; and a client that has lost its scheduler has none to ask
-            return len(within(self._timeout, self._client.nthreads))
+            return len(_within(self._timeout, self._client.nthreads))
         return 0
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Handle:
@@ -117,7 +117,7 @@ class DaskExecutor:
         with suppress(Exception):  # it does not answer, or its answer is invalid
             if self._client.status == "running":
                 # By default, Dask of 2025 lists only five workers.
-                known = within(self._timeout, partial(self._client.scheduler_info, n_workers=-1))["workers"].values()
+                known = _within(self._timeout, partial(self._client.scheduler_info, n_workers=-1))["workers"].values()
                 states = {worker["status"] for worker in known}  # a worker without memory left is not running
         if states and "running" in states:
             self._last_seen = time.monotonic()
@@ -211,7 +211,7 @@ def connected(address: Address, run: Run = DEFAULT_RUN) -> Iterator[DaskExecutor
         connect = partial(_Client, **found, timeout=timeout, set_as_default=False)
         try:
             with run.step("connecting to the cluster"):
-                client = within(timeout, connect)
+                client = _within(timeout, connect)
                 # Otherwise asyncio prints the state of messages that Dask was about to send when the loop stopped.
                 client.loop.asyncio_loop.set_exception_handler(lambda loop, context: None)
                 leaving.callback(_leave, client, min(timeout, _LEAVE))
@@ -229,6 +229,11 @@ def connected(address: Address, run: Run = DEFAULT_RUN) -> Iterator[DaskExecutor
         yield executor
 
 
+def _within(seconds: float, function: Callable[[], Any]) -> Any:
+    """Return ``function()``, run in its own thread; or raise TimeoutError after some seconds, and let it run on."""
+    return in_background(function).result(seconds)
+
+
 class _Client(Client):
     def __del__(self) -> None:
         """Do nothing, instead of closing it again and waiting for that: it is closed, or cannot be closed."""
@@ -236,7 +241,7 @@ class _Client(Client):
 
 def _leave(what: Client | LocalCluster, seconds: float) -> None:
     with suppress(Exception):  # errors from another program's answers
-        within(seconds, partial(what.close, timeout=seconds))
+        _within(seconds, partial(what.close, timeout=seconds))
 
 
 @contextmanager

@@ -144,11 +144,6 @@ def in_background(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
     return future
 
 
-def within(seconds: float, function: Callable[[], Any]) -> Any:
-    """Return ``function()``, run in its own thread; or raise TimeoutError after some seconds, and let it run on."""
-    return in_background(function).result(seconds)
-
-
 @contextmanager
 def blas_on_one_thread() -> Iterator[None]:
     """Limit BLAS to one thread. The limit applies to the whole process, until the last caller is done."""

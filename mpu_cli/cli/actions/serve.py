@@ -115,7 +115,7 @@ class Loaded:
         thresholds = self.model.predictor.thresholds
         predictions = reaching(self.model.predictor, features, thresholds, self.run, most=asked.top)
         decided = select(predictions, thresholds, None, ranked=True)
-        top = select(predictions, np.zeros(1, np.float32), asked.top, ranked=True)
+        top = select(predictions, np.zeros_like(thresholds), asked.top, ranked=True)
         if implies is not None:
             decided, top = (with_implied(cells, implies, None, ranked=True) for cells in (decided, top))
             top = top[np.arange(len(top)) - np.searchsorted(top.rows, top.rows) < asked.top]

@@ -145,11 +145,10 @@ def write_out_of_fold(
     The file is written completely or not at all. `ids` are the labels, as written in files: int64, shape (q,).
     """
     predictions = result.held_out.probabilities
-    everything = np.zeros(1, np.float32)
     with open_output(target) as out:
         for start in range(0, n, _ROWS):
             part = predictions[start : min(start + _ROWS, n)]
-            cells = select(part, everything, None, True)
+            cells = select(part, np.zeros_like(thresholds), None, ranked=True)
             ends = np.searchsorted(cells.rows, np.arange(part.shape[0] + 1))
             reach = cells.probabilities >= thresholds[cells.columns]
             out.write(score_lines(ends, ids[cells.columns], cells.probabilities, reach))
