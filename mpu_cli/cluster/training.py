@@ -10,7 +10,6 @@ it, and predicts it.
 The cost in F1: docs/choices/speed.md, "More than one machine".
 """
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -50,11 +49,8 @@ from mpu_cli.svmlight.grammar import Reading
 from mpu_cli.svmlight.reader import Dataset, no_labels, read
 from mpu_cli.svmlight.streams import as_one
 
-_log = logging.getLogger(__name__)
 # Up to this many, the mean of models learned in one pass each is as good as one model of all instances.
 _SHARDS = 4
-# A part of this size takes seconds to read.
-_LARGE_BYTES = 64_000_000
 
 
 @dataclass(frozen=True)
@@ -118,15 +114,8 @@ def read_files(executor: DaskExecutor, files: Sequence[str], reading: Reading, r
     Raises InputError (a file cannot be read, or no instance has a label), DataError (there are too many labels),
     ClusterError (the cluster failed).
     """
-    states = [(file, state_of(file)) for file in files]
-    large = [file for file, state in states if state is not None and state[0] > _LARGE_BYTES]
-    if large and len(files) < executor.workers:
-        _log.info(
-            f"{large[0]}: is large, and read by one worker, while others wait: split it, by split -C 64m as in "
-            "docs/guide/cluster.md"
-        )
     with run.step("reading data", len(files)) as tick:
-        data = [executor.submit(_read_unchanged, file, state, reading, run.on_a_worker()) for file, state in states]
+        data = [executor.submit(_read_unchanged, file, state_of(file), reading, run.on_a_worker()) for file in files]
         facts = executor.gather([executor.submit(_facts_of, one) for one in data], tick)
     sizes, ids_of_parts, counts, columns, squares = zip(*facts, strict=True)
     ids, places = np.unique(np.concatenate(ids_of_parts), return_inverse=True)
