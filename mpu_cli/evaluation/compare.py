@@ -1,4 +1,4 @@
-"""Predictions (`bundle.predicting`) compared with true labels, and with other predictions of the same instances.
+"""Predictions (`svmlight.prediction_files`) compared with true labels, and with predictions of the same instances.
 
 Intervals of metrics, and of their differences between predictions, are by the bootstrap: instances are resampled with
 their label sets. All predictions are evaluated on the same samples: the difference between two of them varies far less

@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from mpu_cli.bundle.predicting import iter_predictions
 from mpu_cli.core.features import Columns, entry_rows, with_width
 from mpu_cli.core.frequency.label_frequency import EarlierEstimate
 from mpu_cli.core.predictions import refuse_large_predictions
@@ -27,6 +26,7 @@ from mpu_cli.names.naming import FOLDER, LABEL_FEATURES, find_names, read_names,
 from mpu_cli.runtime.options import LEAST_FREQUENCY
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import Reading
+from mpu_cli.svmlight.prediction_files import iter_predictions
 from mpu_cli.svmlight.reader import Preamble, read
 from mpu_cli.svmlight.streams import Source, as_one, files_of, open_input
 from mpu_cli.text.stored import Stored, from_one

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle import TrainedModel
-from mpu_cli.bundle.predicting import iter_predictions, select, with_implied
+from mpu_cli.bundle.predicting import select, with_implied
 from mpu_cli.cli.actions import predict as command
 from mpu_cli.cli.actions.predict import Output, predict
 from mpu_cli.core.features import Columns
@@ -18,6 +18,7 @@ from mpu_cli.core.predictions import Cells, Top
 from mpu_cli.core.stacking import StackedModel
 from mpu_cli.runtime.run import DEFAULT_RUN
 from mpu_cli.svmlight.grammar import DEFAULT_READING
+from mpu_cli.svmlight.prediction_files import iter_predictions
 from tests.memory import peak
 
 IDS = np.array([2, 7, 11, 40])

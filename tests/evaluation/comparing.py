@@ -4,10 +4,10 @@ from typing import Any
 
 from scipy.sparse import csr_array
 
-from mpu_cli.bundle.predicting import iter_predictions
 from mpu_cli.evaluation.compare import Comparison, lockstep
 from mpu_cli.runtime.run import DEFAULT_RUN, Run
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.prediction_files import iter_predictions
 from mpu_cli.svmlight.reader import iter_chunks
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli import bundle
-from mpu_cli.bundle.predicting import Fitness, iter_predictions, reaching
+from mpu_cli.bundle.predicting import Fitness, reaching
 from mpu_cli.cli.messages import info, output_report, present, print_table, print_values, rows_of, warn
 from mpu_cli.cli.options import refuse_overlaps, refuse_set
 from mpu_cli.core.features import base_shift
@@ -48,6 +48,7 @@ from mpu_cli.review.matching import match
 from mpu_cli.runtime.files import Named
 from mpu_cli.runtime.run import Run
 from mpu_cli.svmlight.grammar import RENUMBERED, Reading
+from mpu_cli.svmlight.prediction_files import iter_predictions
 from mpu_cli.svmlight.reader import Dataset, gathered, iter_chunks
 from mpu_cli.svmlight.streams import Files, bytes_of, refuse_unreadable
 from mpu_cli.text.stored import Sidecars
@@ -93,7 +94,7 @@ class Truth:
 def _pairs(
     comparison: Comparison, model: bundle.TrainedModel | None, truth: Truth
 ) -> Iterator[tuple[Dataset, Dataset]]:
-    """Yield instances and their predictions (`bundle.predicting`); then report whether the model, if any, fits."""
+    """Yield instances and predictions (`svmlight.prediction_files`); then report whether the model, if any, fits."""
     name = comparison.name
     if model is None:
         predictions = iter_predictions(name, truth.reading, truth.run, comparison.threshold)

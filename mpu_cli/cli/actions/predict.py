@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mpu_cli.bundle import MANIFEST, TrainedModel, load
-from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied, with_thresholds
+from mpu_cli.bundle.predicting import Fitness, implications_of, reaching, select, with_implied
 from mpu_cli.cli.messages import detail, info, warn
 from mpu_cli.cli.options import refuse_overlaps
 from mpu_cli.cluster import Address, absolute, connected, refuse_other
@@ -41,6 +41,7 @@ from mpu_cli.runtime.files import State, checksum, state_of
 from mpu_cli.runtime.run import DEFAULT_RUN, Run, blas_on_one_thread, map_ahead
 from mpu_cli.runtime.signals import finally_call
 from mpu_cli.svmlight.grammar import DEFAULT_READING, Reading
+from mpu_cli.svmlight.prediction_files import with_thresholds
 from mpu_cli.svmlight.reader import iter_chunks
 from mpu_cli.svmlight.streams import as_one, bytes_of, compression_named, file_name, open_output, refuse_unreadable
 from mpu_cli.svmlight.writer import label_lines, score_lines
@@ -135,7 +136,7 @@ _PROBABILITIES = 1 << 20
 class Output:
     """The output for each instance, by the options of `mpu predict`, whose help describes them."""
 
-    format: str = "labels"  # with scores, the thresholds are at the end of the first line (`bundle.predicting`)
+    format: str = "labels"  # with scores, the thresholds are at the end of the first line (`svmlight.prediction_files`)
     top_k: int | None = None  # None: all; a model with many labels (`core.predictions`) predicts only some
     threshold: float | None = None  # None: also all labels of records with `top_k`
     suggestible: Suggestible = EVERY_LABEL
