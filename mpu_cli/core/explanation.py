@@ -1,6 +1,6 @@
 """The evidence for and against a label: the weights of a stacked model, column by column.
 
-A level's log-odds of a label are a sum: the bias, each feature times its weight, and, from level 2 on, the previous
+A level's log-odds of a label are a sum: the bias, each feature times its weight, and, from level 1 on, the previous
 levels' predictions of all labels, times the scale, times their weights.
 """
 

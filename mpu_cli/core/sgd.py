@@ -177,7 +177,8 @@ def learn_labels(
 ) -> Iterator[T]:
     """Learn all labels, block by block, from the training instances of each split.
 
-    The threads of the run work on splits, which may be generated one at a time, and on blocks of labels.
+    All learning happens here, except on a cluster, which calls `train_block`. The threads of the run work on splits,
+    which may be generated one at a time, and on blocks of labels.
 
     `use`: called in a thread with the models of a block after each set of a split; its results are yielded in order.
     """
