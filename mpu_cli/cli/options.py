@@ -301,8 +301,11 @@ def _option_of(name: str) -> str:
 
 def _is_ignored_by_corpus(path: Path, folder: Path) -> bool:
     """Return whether a directory is one of documents, which is read without this file."""
-    is_corpus = folder.is_dir() and not (folder / _MANIFEST).exists()
-    return is_corpus and not (path.parent == folder and is_of_corpus(path))
+    return _is_corpus(folder) and not (path.parent == folder and is_of_corpus(path))
+
+
+def _is_corpus(path: Path) -> bool:
+    return path.is_dir() and not (path / _MANIFEST).exists()
 
 
 def _refuse_url(name: str, path: str) -> None:
@@ -337,7 +340,7 @@ def _is_stream(path: str) -> bool:
 def _read_with(name: str, path: str) -> Iterator[_File]:
     """Yield an input, and all files that may be read with it."""
     yield name, path
-    if Path(path).is_dir():
+    if _is_corpus(Path(path)):
         yield from ((f"a file of {name}", str(file)) for file in Path(path).glob("*") if is_of_corpus(file))
     elif name.split()[0] in _DATA:
         from mpu_cli.text.stored import side_files  # imports NumPy and SciPy
