@@ -342,7 +342,7 @@ def _read_with(name: str, path: str) -> Iterator[_File]:
     yield name, path
     if _is_corpus(Path(path)):
         yield from ((f"a file of {name}", str(file)) for file in Path(path).glob("*") if is_of_corpus(file))
-    elif name.split()[0] in _DATA:
+    elif name.split()[0] in _DATA and not Path(path).is_dir():
         from mpu_cli.text.stored import side_files  # imports NumPy and SciPy
 
         for kind, file in side_files(path):

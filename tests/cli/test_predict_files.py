@@ -82,7 +82,7 @@ def test_what_labels_imply_is_added_as_probable_as_they_are(predicted, rules, ra
 
 
 def brute_force(row, thresholds, top_k, ranked) -> list[int]:
-    chosen = [k for k in range(len(row)) if row[k] >= thresholds[k % len(thresholds)]]
+    chosen = [k for k in range(len(row)) if row[k] >= thresholds[k]]
     best_first = sorted(chosen, key=lambda k: (-row[k], k))[:top_k]
     return best_first if ranked else sorted(best_first)
 
@@ -96,7 +96,7 @@ def test_select_agrees_with_one_instance_at_a_time(data, q, n, one_threshold, to
     def draw(size):
         return np.array(data.draw(st.lists(TENTHS, min_size=size, max_size=size)), np.float32)
 
-    matrix, thresholds = draw(n * q).reshape(n, q), draw(1 if one_threshold else q)
+    matrix, thresholds = draw(n * q).reshape(n, q), np.resize(draw(1 if one_threshold else q), q)
     expected = [brute_force(row, thresholds, top_k, ranked) for row in matrix]
     for predictions in (matrix, csr_array(matrix)) if (thresholds > 0).all() else (matrix,):
         cells = select(predictions, thresholds, top_k, ranked)
