@@ -68,7 +68,7 @@ class DaskExecutor:
     def workers(self) -> int:
         """The number of workers; 0 if the scheduler does not answer."""
         with suppress(Exception):  # as for `_look`; and a client that has lost its scheduler has none to ask
-            return len(_within(self._timeout, self._client.nthreads))
+            return len(in_background(self._client.nthreads).result(self._timeout))
         return 0
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Handle:
@@ -116,9 +116,9 @@ class DaskExecutor:
         states: set[str] | None = None
         with suppress(Exception):  # it does not answer, or its answer is invalid
             if self._client.status == "running":
-                # By default, Dask of 2025 lists only five workers.
-                known = _within(self._timeout, partial(self._client.scheduler_info, n_workers=-1))["workers"].values()
-                states = {worker["status"] for worker in known}  # a worker without memory left is not running
+                # By default, Dask of 2025 lists only five workers. One without memory left is not running.
+                known = in_background(partial(self._client.scheduler_info, n_workers=-1)).result(self._timeout)
+                states = {worker["status"] for worker in known["workers"].values()}
         if states and "running" in states:
             self._last_seen = time.monotonic()
         elif time.monotonic() - self._last_seen > self._timeout:
@@ -211,7 +211,7 @@ def connected(address: Address, run: Run = DEFAULT_RUN) -> Iterator[DaskExecutor
         connect = partial(_Client, **found, timeout=timeout, set_as_default=False)
         try:
             with run.step("connecting to the cluster"):
-                client = _within(timeout, connect)
+                client = in_background(connect).result(timeout)
                 # Otherwise asyncio prints the state of messages that Dask was about to send when the loop stopped.
                 client.loop.asyncio_loop.set_exception_handler(lambda loop, context: None)
                 leaving.callback(_leave, client, min(timeout, _LEAVE))
@@ -229,11 +229,6 @@ def connected(address: Address, run: Run = DEFAULT_RUN) -> Iterator[DaskExecutor
         yield executor
 
 
-def _within(seconds: float, function: Callable[[], Any]) -> Any:
-    """Return ``function()``, run in its own thread; or raise TimeoutError after some seconds, and let it run on."""
-    return in_background(function).result(seconds)
-
-
 class _Client(Client):
     def __del__(self) -> None:
         """Do nothing, instead of closing it again and waiting for that: it is closed, or cannot be closed."""
@@ -241,7 +236,7 @@ class _Client(Client):
 
 def _leave(what: Client | LocalCluster, seconds: float) -> None:
     with suppress(Exception):  # errors from another program's answers
-        _within(seconds, partial(what.close, timeout=seconds))
+        in_background(partial(what.close, timeout=seconds)).result(seconds)
 
 
 @contextmanager
