@@ -16,7 +16,6 @@ from mpu_cli.cli.commands import mpu
 from mpu_cli.cli.options import KS, METRICS
 from mpu_cli.evaluation.compare import SAMPLES_F1
 from mpu_cli.evaluation.metrics import GAINS, SET_METRICS, at_cutoffs
-from mpu_cli.inputs.training_data import TrainingData
 from tests.cli.training import ALONE, message
 from tests.folders import contents, model_files
 from tests.forked import PROCESSES
@@ -317,21 +316,6 @@ def test_test_labels_from_another_base_decide_nothing_though_few_are_unknown(nig
     result = nights.run("train", nights.data, *TRAINING, "-q", "--accept-on", nights.test)
     assert (result.exit_code, nights.model.exists()) == (3, False)
     assert f"true labels are {1 + more} to {5 + more}, and were 1 to 5 in training; renumber" in result.stderr
-
-
-def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(three, monkeypatch):
-    """Where a file system has no locks, or somebody has copied files."""
-    assembled = TrainingData.assembled
-
-    def replaced(*arguments):
-        shutil.copytree(three.path(2), three.model, dirs_exist_ok=True)
-        return assembled(*arguments)
-
-    monkeypatch.setattr(TrainingData, "assembled", replaced)
-    result = three.train(0, "-q")
-    assert result.exit_code == 75
-    assert "was replaced during the training" in result.stderr
-    assert three.wrong() == 3
 
 
 STEPS = 12  # in which a training that replaces a model changes files

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mpu_cli import bundle
-from mpu_cli.bundle import TrainedModel, Writer
+from mpu_cli.bundle import TrainedModel
 from mpu_cli.bundle.loading import manifest_of
 from mpu_cli.bundle.predicting import Fitness
 from mpu_cli.bundle.writing import check_kept, kept, origin_of
@@ -14,7 +14,7 @@ from mpu_cli.cli.actions.evaluate import Truth, conclusion_on
 from mpu_cli.cli.messages import warn
 from mpu_cli.cli.options import KS, Acceptance
 from mpu_cli.core.problem import hashes_of
-from mpu_cli.errors import BusyError, FilesError, InputError, ModelError, shown, without_secrets
+from mpu_cli.errors import FilesError, InputError, ModelError, shown, without_secrets
 from mpu_cli.evaluation.compare import Comparison, Counts, Difference, compare
 from mpu_cli.inputs.training_data import TrainingData
 from mpu_cli.runtime.run import Run
@@ -40,9 +40,8 @@ class Gate:
         if not sum(chunk.labels.nnz for chunk in self.truth.chunks()):
             raise InputError(self.truth.file, "has no labels, so no model can be tested on it")
         older = check_kept(target, acceptance.keep)[: acceptance.keep]
-        self.present = manifest_of(target)
         with run.step("testing earlier models"):
-            for path in ([] if self.present is None else [target]) + older:
+            for path in ([] if manifest_of(target) is None else [target]) + older:
                 try:
                     model = bundle.load(path)
                 except ModelError as error:
@@ -122,15 +121,6 @@ class Gate:
             "labels_expected": labels_expected,
         }
         return outcome, [f"{self.truth.file}: {warning}" for warning in fitness.warnings(model)]
-
-    def replace_present(self, writer: Writer, model: TrainedModel) -> None:
-        """Replace the present model by an accepted one, and keep the present one."""
-        with writer.held():
-            if manifest_of(self.target) not in (None, self.present):
-                raise BusyError(
-                    f"{self.target}: was replaced during the training and could not be compared; train again"
-                )
-            writer.save(model, self.acceptance.keep)
 
     def _decided(
         self, value: float, values: list[float], gains: list[Difference]

@@ -125,7 +125,7 @@ def train(
             "warnings": warnings,
         }
         if gate is not None and _is_saved(report):
-            gate.replace_present(writer, model)
+            writer.save(model, acceptance.keep)
     if history is not None:
         line = names | {"time": now()} | _line(report, int(data.annotations.sum()))
         with _after_saving(target) if _is_saved(report) else _before_failing():
