@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
@@ -100,9 +99,6 @@ class LinearModel:
         if not (np.isfinite(values).all() and np.isfinite(bias).all()):
             raise OverflowingError
         return LinearModel(weights, bias)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return LinearModel, (self.weights, self.bias)  # without what is derived from them
 
     @cached_property
     def _largest_weight(self) -> float:

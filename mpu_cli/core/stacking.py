@@ -221,11 +221,7 @@ class Stack:
         model = StackedModel(models, self.scale, thresholds, (*of_features[:-1], calibration))
         interval = expected.interval(chosen.estimates.range_of_c)
         return model, TrainingResult(
-            chosen=chosen,
-            level_f1=self._f1_by_level,
-            expected_f1=expected.f1,
-            f1_interval=interval,
-            held_out=held_out,
+            chosen=chosen, level_f1=self._f1_by_level, expected_f1=expected.f1, f1_interval=interval, held_out=held_out
         )
 
 

@@ -319,8 +319,7 @@ def _read(sources: TrainingFiles, run: Run, sidecars: Sidecars) -> TrainingData:
     data = TrainingData(features=file.features, labels=labels, ids=ids, names=names, sidecars=sidecars, states=states)
     if sources.reviewed:
         data = _with_reviews(data, sources, file)
-    rules = sources.rules
-    if rules is not None:
+    if (rules := sources.rules) is not None:
         data = _with_implications(data, read_implications(rules, data.names), rules)
     if sources.same_fold is not None:
         sets = read_groups(sources.same_fold, len(data))
@@ -373,16 +372,7 @@ def _with_reviews(data: TrainingData, sources: TrainingFiles, file: Dataset) -> 
             f"{', '.join(decided.files)}: no to {counted(refuted, 'label')} of {shown(sources.file)}, which counts; "
             "is this a review of another file?"
         )
-    return replace(
-        data,
-        labels=reviewed.labels,
-        ids=reviewed.ids,
-        review=reviewed.review,
-        verified=reviewed.verified,
-        sampled=reviewed.sampled,
-        answers=reviewed.answers,
-        origins=reviewed.origins,
-    )
+    return replace(data, **vars(reviewed))  # its fields are those of the data
 
 
 def refuse_filled(source: Source) -> None:
@@ -499,10 +489,9 @@ def cluster_data(sources: TrainingFiles, on: Address, run: Run) -> Iterator["Clu
     """
     files = [absolute(file) for file in files_of(sources.file)]  # refuses files that workers cannot read
     refuse_filled(sources.file)
-    rules = sources.rules
-    if rules is not None:
+    if sources.rules is not None:
         raise InputError(
-            rules,
+            sources.rules,
             "lists labels that imply others, which a cluster does not use: train on one machine, or move the file away",
         )
     with connected(on, run) as executor:
