@@ -27,9 +27,9 @@ from mpu_cli.core.problem import InstanceGroups
 _DEVIATIONS = np.array([0, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9])
 # Labels clearly differ if a larger deviation makes the annotations of each more probable: on average, by this factor.
 _CLEARLY_DIFFER = 2.3
-# They may differ if one makes all annotations so many times as probable as equal ceilings do. The lower end of c is
-# then this share of the 5 % quantile that they imply, since labels with few annotations have lost more.
-_MAY_DIFFER, _LOWEST = 20.0, 0.95
+# Annotations refute a deviation if another one makes them so many times as probable. The lower end of c is this share
+# of the 5 % quantile that the largest possible one implies, since labels with few annotations have lost more.
+_REFUTED, _LOWEST = 100.0, 0.95
 _TINY = np.finfo(float).tiny
 
 
@@ -85,12 +85,13 @@ def estimate_singly(
 ) -> tuple[SingleFrequencies | None, FrequencyEstimate]:
     """Estimate the frequencies of labels that clearly differ, else None; and that of all labels, which these imply.
 
-    If they may differ, the interval of all labels extends to what they imply then, unless c is nearly 1.
+    Otherwise, the interval of all labels extends to what labels imply if they differ as much as they may, unless c is
+    nearly 1.
 
     `of_all`: from the labels annotated best.
     """
-    prior, clearly_differ, may_differ = _variation(cells)
-    if not clearly_differ and (not may_differ or of_all.c >= NEARLY_COMPLETE):
+    prior, clearly_differ = _variation(cells)
+    if not clearly_differ and of_all.c >= NEARLY_COMPLETE:
         return None, of_all
     counts = cells.annotated.sum(axis=0, dtype=float)
     counts[list(of_all.left_out)] = 0
@@ -108,19 +109,23 @@ def differ(cells: CountedCells) -> bool:
     return _variation(cells)[1]
 
 
-def _variation(cells: CountedCells) -> tuple[np.ndarray, bool, bool]:
-    """Fit a normal distribution to the logarithms of the ceilings of labels with enough annotations.
+def _variation(cells: CountedCells) -> tuple[np.ndarray, bool]:
+    """Fit a normal distribution to the logarithms of the ceilings of labels with enough annotations, if there are any.
 
-    Returns: its weights on the grid, float64, shape (G,); whether labels clearly differ, and whether they may.
+    Returns: its weights on the grid, float64, shape (G,); and whether labels clearly differ. If they do not, it has the
+    largest deviation that annotations do not refute.
     """
-    likelihood = cells.ceilings_of(FEWEST_ANNOTATIONS)
+    most = int(cells.annotated[:, cells.informative()].sum(axis=0).max())
+    likelihood = cells.ceilings_of(min(FEWEST_ANNOTATIONS, most))
     means = np.log(CEILINGS)
     priors = normal(means, means[:, None], np.maximum(_DEVIATIONS, 1e-6)[:, None, None])
     logs = np.log(np.maximum(priors @ likelihood, _TINY)).sum(axis=2)  # (deviations, G)
-    best, middle = np.unravel_index(np.argmax(logs), logs.shape)
-    beyond_agreeing, beyond_equal = logs.max() - logs[:2].max(), logs.max() - logs[0].max()
-    clearly_differ = beyond_agreeing > likelihood.shape[1] * np.log(_CLEARLY_DIFFER)
-    return priors[best, middle], bool(clearly_differ), bool(beyond_equal > np.log(_MAY_DIFFER))
+    by_deviation = logs.max(axis=1)
+    beyond_agreeing = by_deviation.max() - by_deviation[:2].max()
+    clearly_differ = bool(beyond_agreeing > likelihood.shape[1] * np.log(_CLEARLY_DIFFER))
+    possible = np.flatnonzero(by_deviation >= by_deviation.max() - np.log(_REFUTED))
+    deviation = by_deviation.argmax() if clearly_differ else possible[-1]
+    return priors[deviation, logs[deviation].argmax()], clearly_differ
 
 
 def alike(cells: CountedCells, of_all: FrequencyEstimate, c: np.ndarray) -> SingleFrequencies:

@@ -106,6 +106,18 @@ def test_the_interval_covers_both_cases_if_it_is_open_whether_labels_differ(n, r
     assert found.interval[1] > 0.95 > one.interval[0]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_interval_covers_if_few_labels_have_many_annotations_and_the_others_are_annotated_less(seed):
+    rng, labels = np.random.default_rng(seed), np.arange(60)
+    z = rng.normal(-4, 4, (1000, 60)) - 2 * np.log(labels + 1)
+    Y = rng.random(z.shape) < expit(z)
+    S = Y & (rng.random(Y.shape) < np.where(labels < 2, 0.85, 0.45))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MpuWarning)  # wide intervals are unreliable
+        low, high = estimate_c(scores=expit(z), y=S).interval
+    assert low <= S.sum() / Y.sum() <= high
+
+
 def test_the_frequency_of_a_label_whose_cells_are_all_ignored():
     rng = np.random.default_rng(0)
     Y = rng.random((1500, 8)) < 0.25
